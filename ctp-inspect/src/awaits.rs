@@ -1,10 +1,10 @@
 //! [`Awaits`]: what each task awaits, and which locks it holds, read from its future.
 //!
-//! The debug info has the layout of every future. The memory of a future says which `.await` it has reached,
-//! and contains the future that it awaits there. The chain ends at a future of a library, such as a timer.
+//! The debug info has the layout of every future. The memory of a future says which `.await` the future has reached,
+//! and contains the future that is awaited there. The chain ends at a future of a library, such as a timer.
 //!
-//! A fact is either certain or absent. Where a search ends early, the result says so in
-//! [`gaps`](TaskAwaits::gaps).
+//! Every reported fact is certain; uncertain facts are left out. If a search ends early, [`gaps`](TaskAwaits::gaps)
+//! says so.
 
 mod account;
 mod branch;
@@ -83,12 +83,12 @@ pub struct TaskAwaits {
 pub struct RegisteredWaker {
     /// What the future waits for.
     pub resource: Resource,
-    /// The address of the word with the address of the task, if known.
+    /// The address of the waker's word that holds the address of the task, if known.
     pub at: Option<u64>,
     /// Only the task itself can use the resource.
     pub is_own: bool,
-    /// Only the task itself can use the resource if no handle but these leads there. A sender, for example, may have
-    /// been moved away.
+    /// Only the task itself can use the resource if these are its only handles. There may be others: a sender, for
+    /// example, may have been moved out of the task.
     pub own_if_unshared: Option<Handles>,
 }
 
@@ -118,7 +118,7 @@ impl RegisteredWaker {
     }
 }
 
-/// How often a future is read that changes meanwhile.
+/// How many times a future is read if it changes during each reading.
 const MAX_READINGS: u32 = 3;
 
 impl Awaits {
@@ -132,7 +132,7 @@ impl Awaits {
         }
     }
 
-    /// Begins an inspection: what the kernel says of descriptors is read now.
+    /// Begins an inspection. Reads now which descriptors epoll watches.
     pub fn begin(&self, target: &dyn Target) {
         self.types.forget_addresses();
         let interests = target.epoll_interests().into_iter();
@@ -140,10 +140,10 @@ impl Awaits {
         self.descriptors.replace(descriptors.collect());
     }
 
-    /// Reads the future of a task. `tasks` knows the tasks by the addresses of their headers.
+    /// Reads the future of a task. `tasks` returns the task with its header at an address.
     ///
-    /// The result is empty if the type of the future is unknown, or if the task is polled or has
-    /// ended. Where the future keeps changing, the result is a gap.
+    /// The result is empty if the type of the future is unknown, if a thread polls the task, or if the task has ended.
+    /// The result is only a gap if the future keeps changing, or if equal functions of several futures were merged.
     pub fn of(
         &self,
         task: TaskFuture,
@@ -220,7 +220,7 @@ impl Awaits {
 }
 
 impl TaskFuture {
-    /// Whether the task lives and is not polled. The memory of a task that has ended may have been
+    /// Whether the task has not ended and no thread polls the task. The memory of a task that has ended may have been
     /// overwritten, or belong to another task.
     fn is_suspended(self, pages: &Pages<'_>) -> bool {
         let word = |address: Option<u64>| pages.word(address?);
@@ -262,5 +262,5 @@ fn shown(of: &Type) -> String {
     known.clone()
 }
 
-/// A type that was met before in memory.
+/// A value that was visited: its type and its address.
 type Met = (TypeRef, u64);

@@ -34,7 +34,7 @@ pub struct CoreFile {
     facts: Facts,
     mappings: Vec<Mapping>,
     files: MappedFiles,
-    /// Path of the executable: as the process had it, and where it is now.
+    /// Path of the executable: as the process had it, and where the executable is now, if given.
     executable: (Vec<u8>, Option<PathBuf>),
     gaps: Vec<String>,
 }
@@ -50,14 +50,14 @@ struct CoreMemory {
 impl CoreFile {
     /// Opens a core file. `executable` is where the executable is now, if not at its old path.
     ///
-    /// Files that were mapped and are not in the core file are read from where they were, if they have
-    /// not changed since.
+    /// What the core file lacks of mapped files is read from these files at their old paths, if they have not changed
+    /// since.
     ///
     /// # Errors
     /// The file cannot be read, or is not the core file of a 64-bit program.
     pub fn open(core: &Path, executable: Option<&Path>) -> Result<Self, TargetError> {
         let file = symbolize::open_regular(core).map_err(TargetError::Io)?;
-        // Names are looked up later, perhaps in another directory.
+        // The path is used later, perhaps in another directory.
         let executable = executable.map(std::path::absolute).transpose();
         let executable = executable.map_err(TargetError::Io)?;
         let bytes = file.metadata().map_err(TargetError::Io)?.len();
@@ -114,8 +114,8 @@ impl CoreFile {
         }));
     }
 
-    /// Reads what is in the core file, or else what the process could not have changed, from the file
-    /// that was mapped.
+    /// Reads from the core file. Memory that is not there is read from the mapped file, if the process could not have
+    /// changed that memory.
     fn read_part(&self, address: u64, buffer: &mut [u8]) -> usize {
         let read = self.memory.read(address, buffer);
         if 0 < read {
@@ -141,8 +141,8 @@ impl CoreMemory {
         CoreMemory { file, segments }
     }
 
-    /// Adds the mappings of the executable that the user names, where the core file lacks all mapped files.
-    /// Returns what is then missing.
+    /// Adds the mappings of the executable that the user names, for a core file that lists no mapped files. Returns a
+    /// sentence that says what is still missing.
     fn map_executable(&self, executable: Option<&Path>, facts: &mut Facts) -> String {
         let lacks = "The core file does not say which files were mapped";
         let Some(path) = executable else {
@@ -274,7 +274,7 @@ fn facts(segments: &[Segment], processor: Processor, read: elf::Read<'_>) -> Fac
     facts
 }
 
-/// What the core file lacks.
+/// Sentences about what the core file lacks.
 fn gaps(segments: &[Segment], facts: &Facts, bytes: u64) -> Vec<String> {
     let ends = segments
         .iter()

@@ -9,7 +9,7 @@ use crate::target::Target;
 
 /// Finds the tasks of a kind of runtime.
 pub trait Finder {
-    /// Finds all tasks. What is needed again is kept for the next search of the same target.
+    /// Finds all tasks. The finder keeps what the next search of the same target needs.
     fn find(&mut self, target: &dyn Target, stacks: &StackRanges) -> Found;
 }
 
@@ -45,10 +45,10 @@ pub struct FoundTask {
     pub runtime_id: u64,
     /// What the task is doing.
     pub state: TaskState,
-    /// At most this many wakers of the task are left.
+    /// An upper limit of the number of wakers of the task.
     pub wakers: u32,
-    /// Where words of wakers lie. Memory that was freed may hold some too, so that there may be more
-    /// than [`wakers`](Self::wakers).
+    /// The addresses of words that look like wakers of the task. Freed memory may contain such words too, so there may
+    /// be more than [`wakers`](Self::wakers).
     pub waker_addresses: Vec<u64>,
     /// Threads with the task's address in the used part of their stacks, by the kernel's id.
     pub stacks: Vec<u32>,
@@ -59,7 +59,7 @@ pub struct FoundTask {
 }
 
 impl FoundTask {
-    /// The memory from the header to the end of the future, which the future owns.
+    /// The memory of the task, from the header to the end of the future.
     pub fn memory(&self) -> Range<u64> {
         self.address..self.address.saturating_add(self.vtable.trailer_offset)
     }

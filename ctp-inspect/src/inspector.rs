@@ -100,7 +100,7 @@ impl Inspector {
             &mut self.identities,
             numbered,
         );
-        // What was found may be torn if the process ended while it was read.
+        // What was found may be inconsistent if the process ended meanwhile.
         self.target.refresh()?;
         let mut tasks = self.records_of(&found.tasks, &numbers, futures.tasks);
         tasks.extend(roots.tasks);

@@ -1,6 +1,6 @@
 //! What a leaf future waits for, by the functions of its await chain.
 //!
-//! Only functions of libraries count, from the innermost outwards to the first of the program itself: a
+//! Only functions of libraries count, from the innermost outwards up to the first function of the program itself: a
 //! program may give its own functions any name.
 
 mod place;
@@ -86,7 +86,7 @@ const LEAVES: &[(&str, LeafKind)] = &[
     ),
 ];
 
-/// Futures that wait by means of a simpler one: the kind so far, the module, and what they wait for.
+/// Futures that wait by means of a simpler future: the kind so far, the module, and what they wait for.
 const OUTER: &[(LeafKind, &str, LeafKind)] = &[
     (LeafKind::Semaphore, "tokio::sync::mutex::", LeafKind::Lock),
     (LeafKind::Semaphore, "tokio::sync::rwlock::", LeafKind::Lock),
@@ -150,8 +150,8 @@ impl LeafFunctions {
         }
     }
 
-    /// What the leaf future of an await chain with these addresses waits for, the innermost first. The
-    /// modules are those of all processes.
+    /// What the leaf future of an await chain waits for. The chain has these addresses, innermost first. The modules
+    /// are those of all processes.
     pub fn kind(&mut self, process: ProcessId, addresses: &[u64], modules: &[Module]) -> LeafKind {
         self.set_mappings(process, modules);
         let mut kind = LeafKind::Unknown;
@@ -224,14 +224,14 @@ fn writes(path: &str) -> bool {
     })
 }
 
-/// Whether a function is of a known library, or of none, as the compiler's own functions.
+/// Whether a function is of a known library. The compiler's own functions, which have no path, count too.
 fn is_of_library(function: &str) -> bool {
     let (library, _) = path_of(function).split_once("::").unwrap_or(("core", ""));
     LIBRARIES.contains(&library)
 }
 
-/// A function's name with its path. Line tables alone do not give the path of an inlined function, but the
-/// file of a package says which module it is in. The standard library counts as a single module.
+/// A function's name with its path. Line tables alone do not give the path of an inlined function, but the source file
+/// of a package says which module the function is in. The standard library counts as a single module.
 fn with_path<'a>(function: &'a str, file: Option<&str>) -> Cow<'a, str> {
     let is_complete = function
         .split('<')
@@ -250,7 +250,7 @@ fn with_path<'a>(function: &'a str, file: Option<&str>) -> Cow<'a, str> {
     }
 }
 
-/// Whether a file is of the standard library, whose sources may be installed.
+/// Whether a file is of the standard library, either as the compiler names it or in installed sources.
 fn is_of_standard_library(file: &str) -> bool {
     file.starts_with("/rustc/") || file.contains("/rustlib/src/rust/library/")
 }

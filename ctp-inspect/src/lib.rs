@@ -1,7 +1,7 @@
 //! Reads the tasks and threads of a process, or of a core file, from outside.
 //!
-//! The process needs no probe. It is neither stopped nor changed: everything comes from its memory and
-//! from `/proc`. Only where that is requested, running threads are stopped for microseconds.
+//! The process needs no probe. It is neither stopped nor changed: everything comes from its memory and from `/proc`.
+//! Only on request, running threads are stopped for microseconds.
 //!
 //! ```no_run
 //! use ctp_inspect::{Inspector, ProcessTarget, TraceIds};

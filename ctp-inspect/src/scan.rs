@@ -132,8 +132,8 @@ pub struct WritableMemory {
 }
 
 impl WritableMemory {
-    /// All writable memory that was ever used, from mappings of up to `limit` bytes. Files that are shared
-    /// with other processes are no memory of the program's own and are left out.
+    /// All writable memory that was ever used, from mappings of up to `limit` bytes in total. Shared mappings of files
+    /// are left out, because this memory is not the program's own.
     pub fn of(target: &dyn Target, limit: u64) -> Self {
         let mut memory = WritableMemory::default();
         let mut bytes = 0_u64;

@@ -18,7 +18,7 @@ pub struct StackRange {
     pub tid: u32,
     /// The mapping with the stack.
     pub range: Range<u64>,
-    /// The stack pointer, if the kernel says it now.
+    /// The stack pointer. `None` if the kernel does not give it, such as while the thread runs.
     pub pointer: Option<u64>,
 }
 
@@ -88,8 +88,8 @@ impl StackRanges {
     }
 }
 
-/// The memory that may be the stack of a thread, sorted: it follows memory that cannot be accessed. Other memory may
-/// do so too.
+/// The writable memory that follows memory that cannot be accessed, sorted. The stacks of threads do so, but other
+/// memory may do so too.
 pub fn possible_stacks(mappings: &[Mapping]) -> impl Iterator<Item = Range<u64>> {
     let pairs = mappings.windows(2).filter_map(|pair| match pair {
         [guard, stack] if guard.end == stack.start && !guard.is_readable => Some(stack),

@@ -1,10 +1,10 @@
 //! [`Unwinder`]: the call stacks of threads, from the unwind tables in the memory of the process.
 //!
-//! The kernel gives the stack pointer and the program counter of a blocked thread, and no other
-//! register. The unwind tables (`.eh_frame`, the source of what exceptions use) usually need no more.
-//! A few functions are described relative to the frame pointer; the module `search` finds their frames.
+//! The kernel gives the stack pointer and the program counter of a blocked thread, and no other register. The unwind
+//! tables (`.eh_frame`, which exceptions use too) usually need no more. A few functions are described relative to the
+//! frame pointer; the module `search` finds their frames.
 //!
-//! Every address of a [`Stack`] is what the tables say. Where they say nothing, the stack ends.
+//! Every address of a [`Stack`] comes from the tables. Where they have no entry, the stack ends.
 
 mod call;
 mod copied;
@@ -60,19 +60,19 @@ pub struct StackFrame {
 }
 
 impl StackFrame {
-    /// Known registers of the function, which callees have saved.
+    /// The known values of the function's callee-saved registers.
     pub fn saved(&self) -> Vec<u64> {
         self.registers
             .as_deref()
             .map_or_else(Vec::new, Registers::saved)
     }
 
-    /// An address in the call, or in the instruction that stopped.
+    /// An address in the call, or in the instruction at which the thread stopped.
     pub fn looked_up(&self) -> u64 {
         self.address.wrapping_sub(u64::from(self.is_return_address))
     }
 
-    /// The address as trace records have it: code that is called continues behind a call.
+    /// The address for trace records, in which every address except the innermost is a return address.
     pub fn recorded_address(&self, is_innermost: bool) -> u64 {
         if self.is_return_address || is_innermost {
             self.address
@@ -96,7 +96,7 @@ impl Unwinder {
         *self = Unwinder::default();
     }
 
-    /// The stack of a thread with these registers, as long as the thread does not run.
+    /// The stack of a thread with these registers. The thread must not run meanwhile.
     pub fn unwind(&mut self, target: &dyn Target, innermost: &Registers) -> Stack {
         let mut stack = Stack::default();
         let Some(mapping) = target.mapping_at(innermost.sp) else {
@@ -161,7 +161,7 @@ fn is_code(target: &dyn Target, address: u64) -> bool {
     mapping.is_some_and(|mapping| mapping.is_executable)
 }
 
-/// The caller's registers, whether or not this needs the frame pointer.
+/// Finds the caller. If the end of the frame depends on an unknown frame pointer, searches for the end.
 fn step(
     window: &StackWindow<'_>,
     rules: &Rules,

@@ -34,7 +34,7 @@ pub enum ThreadState {
     Running,
     /// The thread is blocked.
     Blocked {
-        /// The number of its system call; `None` if it is in none, such as when it was stopped.
+        /// The number of its system call; `None` if the thread is in no system call, such as when it was stopped.
         syscall: Option<u32>,
         /// Its registers.
         registers: Box<Registers>,
@@ -46,6 +46,6 @@ pub enum ThreadState {
         /// Its stack at that moment.
         stack: CopiedStack,
     },
-    /// The kernel does not say.
+    /// The kernel does not say whether the thread is blocked.
     Unknown,
 }

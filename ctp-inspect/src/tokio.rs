@@ -1,6 +1,6 @@
 //! [`TokioFinder`]: finds the tasks of tokio.
 //!
-//! No name and no debug info is needed. The order of events:
+//! The search needs neither names nor debug info. Its steps:
 //!
 //! 1. [`index`]: vtables of tasks are found by shape, in the data of the modules.
 //! 2. [`header`]: a word of writable memory with the address of a vtable belongs to the header of a task.
@@ -45,7 +45,7 @@ const MAX_BYTES: u64 = 16 << 30;
 pub struct TokioFinder {
     index: VtableIndex,
     scan: Scan,
-    /// Vtables of tasks that a list owned once, which are thus not of the blocking pool.
+    /// Vtables of tasks that a list has owned. Such tasks are not of the blocking pool.
     owned_vtables: BTreeSet<u64>,
 }
 
@@ -96,8 +96,8 @@ impl TokioFinder {
         self.search(searched, tasks, &ranges, words)
     }
 
-    /// Completes the references to tasks that may be remains of tasks. Each worker thread polls a task without an
-    /// owner, so memory that may be the thread's stack comes first. There are few others, or none.
+    /// Searches for references to the candidates that may be only remains of tasks. Each worker thread polls a task
+    /// without an owner, so memory that may be the thread's stack comes first. Few other candidates are left, or none.
     fn complete(
         &mut self,
         searched @ (target, memory, _): Searched<'_>,
@@ -120,7 +120,7 @@ impl TokioFinder {
         }
     }
 
-    /// The tasks that may be remains of tasks.
+    /// The candidates that may be only remains of tasks, because no reference proves them.
     fn uncertain(&self, tasks: &Headers, references: &HashMap<u64, References>) -> Headers {
         let mut uncertain = tasks.clone();
         uncertain.retain(|address, task| {
@@ -164,7 +164,7 @@ impl TokioFinder {
         checked.tasks.retain(|address, task| {
             let now = now.get(address).filter(|now| now.is_plausible());
             let now = now.filter(|now| now.owner == task.owner);
-            // Another task may have been spawned into the list that had only this one.
+            // Another task may have been spawned into the list that had only this task.
             if let Some(now) = now.filter(|_| task.neighbours == [0, 0]) {
                 *task = *now;
             }
@@ -188,7 +188,7 @@ impl TokioFinder {
         });
     }
 
-    /// Whether something without an owner may be a task of the blocking pool.
+    /// Whether a candidate has an owner, or may be a task of the blocking pool.
     fn may_be_task(&self, task: &TaskHeader) -> bool {
         task.owner != 0 || task.is_blocking() && !self.owned_vtables.contains(&task.vtable)
     }
@@ -219,8 +219,8 @@ impl TokioFinder {
         tasks.collect()
     }
 
-    /// The versions of tokio. Something that looks like a vtable, without a path of tokio and without
-    /// tasks, is none.
+    /// The versions of tokio; without a number if there are tasks but no path of tokio. Without both, what looks like a
+    /// vtable of tokio is none.
     fn runtimes(&self, has_tasks: bool) -> Vec<String> {
         if self.index.versions.is_empty() && has_tasks {
             return vec!["tokio".to_owned()];

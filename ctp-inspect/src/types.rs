@@ -53,9 +53,9 @@ pub struct Types {
     modules: RefCell<Modules>,
     layouts: RefCell<HashMap<TypeRef, Option<Rc<Type>>>>,
     awaited_places: RefCell<HashMap<(TypeRef, TypeRef), Option<AwaitedPlace>>>,
-    /// The cells of the tasks that each function polls.
+    /// The cells of the tasks that each function polls, by the address of the function.
     cells: RefCell<HashMap<u64, Rc<[TypeRef]>>>,
-    /// The types of vtables.
+    /// The type that each vtable is for, by the address of the vtable.
     vtables: RefCell<HashMap<u64, Option<TypeRef>>>,
     gaps: RefCell<BTreeSet<String>>,
     layouts_left: Cell<usize>,
@@ -70,7 +70,7 @@ struct Modules {
     by_path: HashMap<Vec<u8>, Option<usize>>,
 }
 
-/// Types that are described at most. A large program has fewer futures.
+/// The maximum number of layouts that are read. A large program has fewer futures.
 const MAX_LAYOUTS: usize = 400_000;
 
 impl Types {
@@ -170,7 +170,7 @@ impl Types {
         layout
     }
 
-    /// Whether a type with this path, which has no generic parameters, implements `Future`.
+    /// Whether a type with this path (without generic parameters) implements `Future`.
     pub fn is_future(&self, of: TypeRef, path: &str) -> bool {
         self.module(of.module).is_future(path)
     }
@@ -260,8 +260,8 @@ impl TypeRef {
     }
 }
 
-/// The path of a mapping's file. Files with debug info lie beside that path, so that another way to the
-/// same file is second choice.
+/// The path at which the file of a mapping is read: usually its own path, because separate files with debug info lie
+/// beside that path. If another file is there, the target's path.
 fn path_from_here(target: &dyn Target, mapping: &Mapping) -> Vec<u8> {
     let metadata = std::fs::metadata(OsStr::from_bytes(&mapping.path));
     if metadata.is_ok_and(|metadata| metadata.ino() == mapping.file.1) {

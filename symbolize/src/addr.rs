@@ -19,8 +19,8 @@ pub struct Svma(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileOffset(pub u64);
 
-/// Whether an address is that of an instruction, or one to which a call returns. This decides which byte is looked
-/// up.
+/// Whether an address is that of an instruction, or the address to which a call returns. This decides which byte is
+/// looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lookup {
     /// The byte at the address is looked up. For function pointers and program counters.
@@ -50,7 +50,7 @@ impl Avma {
 impl FileOffset {
     /// Converts the offset to an address. `None` if the segment does not load this byte of the file.
     ///
-    /// An offset alone is not enough: in files linked by lld, offset and address differ by another amount in each
+    /// An offset alone is not enough: in files linked by lld, offset and address differ by a different amount in each
     /// segment.
     pub(crate) fn to_svma(self, segment: &Segment) -> Option<Svma> {
         let into_segment = self.0.checked_sub(segment.file_offset.0)?;

@@ -33,7 +33,7 @@ pub(crate) struct Costs {
 struct UnitRange {
     begin: u64,
     end: u64,
-    /// The largest end up to here: where a search to the left may stop.
+    /// The largest end among this range and all before it: where a search to the left may stop.
     reach: u64,
     /// Where the unit lies in its section.
     unit: usize,
@@ -58,7 +58,7 @@ const ROW: u64 = 48;
 /// The charge for each byte of the index of addresses.
 const ARANGES_BYTE: u64 = 8;
 
-/// Units that cover the same address.
+/// The maximum number of units that cover the same address. If there are more, none of them is used.
 const MAX_UNITS_AT_ONCE: usize = 64;
 
 impl Costs {

@@ -45,8 +45,8 @@ fn without_clone_suffix(name: &str) -> &str {
     name
 }
 
-/// Demangles the body of a C++ coroutine: a separate function, named after the function in the source.
-/// The result is the name of the latter. `None` for other names.
+/// Demangles the body of a C++ coroutine: a separate function, named after the function in the source. The result is
+/// the name of the function in the source. `None` for other names.
 ///
 /// gcc: `_Z4leafiPZ4leafiE12_Z4leafi.Frame.actor`; clang: `_Z4leafi.resume`.
 fn cpp_coroutine(name: &str) -> Option<String> {
@@ -179,7 +179,7 @@ mod tests {
         assert!(demangle(&bomb).len() <= MAX_NAME_BYTES + bomb.len());
     }
 
-    /// A tuple of two of the tuple before, 40 times.
+    /// The name of a tuple of two copies of the tuple before, 40 levels deep.
     #[test]
     fn a_few_bytes_of_rust_mangling_stay_short() {
         let mut bomb = "INvC1a1fTllllllllE".to_owned();

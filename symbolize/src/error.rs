@@ -28,14 +28,14 @@ pub enum Miss {
     },
     /// The file was already replaced or removed while the program ran.
     Deleted {
-        /// Where the file had been.
+        /// The path that the file had.
         path: String,
     },
     /// The file cannot be read here and now.
     Unreadable {
         /// The file.
         path: String,
-        /// What the system says.
+        /// The system's error message.
         reason: String,
     },
     /// The file is not the build that ran.

@@ -85,8 +85,8 @@ impl UnwindTable {
         self.any_row(address, |_| true)
     }
 
-    /// Whether the frame pointer can be followed in any row of the function for which `is_meant` returns
-    /// true. `None` if the table has no such function, or cannot be read.
+    /// Whether the frame pointer can be followed in any of the function's rows that `is_meant` accepts. `None` if the
+    /// table has no such function, or cannot be read.
     fn any_row(
         &self,
         address: Svma,

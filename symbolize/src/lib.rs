@@ -50,9 +50,9 @@
 //!
 //! # What you provide, and what this crate provides
 //!
-//! You provide the mappings, taken while the process was alive, and the files, at their recorded paths or elsewhere ([`SearchPaths`]).
-//! Debug info may be in the file, in a separate file (found by build id or `.gnu_debuglink`, including parts that
-//! `dwz` moved), or split (`.dwo`, `.dwp`).
+//! You provide the mappings, taken while the process was alive. You also provide the files, at their recorded paths or
+//! elsewhere ([`SearchPaths`]). Debug info may be in the file, in a separate file (found by build id or
+//! `.gnu_debuglink`, including parts that `dwz` moved), or split (`.dwo`, `.dwp`).
 //!
 //! Names are proven, not guessed: a file with another build id, or a file that was replaced in the meantime, is a
 //! [`Miss`].
@@ -60,9 +60,9 @@
 //! [`Symbolizer::can_follow_frame_pointer`] returns whether the frame pointer can be followed at a code address. This
 //! proves a chain of callers that was found by frame pointers.
 //!
-//! Only regular files are opened, without waiting. The build id is compared first; then the needed parts are read,
-//! within a memory budget that all files share ([`SearchPaths::with_max_bytes`]). Parts are read and not mapped, because
-//! truncating a mapped file kills the process that reads from the mapping.
+//! Only regular files are opened, without waiting. The build id is compared first; then the needed parts are read
+//! within a memory budget that all files share ([`SearchPaths::with_max_bytes`]). Parts are read and not mapped,
+//! because truncating a mapped file kills the process that reads from the mapping.
 //!
 //! This crate does not read `/proc`, unwind stacks, or use the network.
 

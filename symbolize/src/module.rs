@@ -59,7 +59,7 @@ impl Module {
         if !mapping.is_file() {
             return Err(Miss::NotAFile { path });
         }
-        // A build without changes replaces a deleted file by an equal file, which the build id proves.
+        // A build without changes replaces the file by an equal file. The build id proves that both are equal.
         let is_provable = !mapping.build_id.is_empty();
         if mapping.is_deleted() && !is_provable {
             return Err(Miss::Deleted { path });
@@ -92,7 +92,7 @@ impl Module {
         })
     }
 
-    /// The stated address of an address.
+    /// Converts an address in a mapping of the file to its stated address.
     pub(crate) fn svma(&self, address: Avma, mapping: &Mapping) -> Result<Svma, Miss> {
         let offset = address.to_file_offset(mapping);
         let found = self
@@ -276,7 +276,8 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Some linkers load a byte of the file in two segments; for code the executable segment counts.
+/// Puts executable segments first: some linkers load a byte of the file in two segments, and for code the executable
+/// segment counts.
 fn code_first(mut segments: Vec<Segment>) -> Vec<Segment> {
     segments.sort_by_key(|segment| !segment.is_code);
     segments

@@ -88,7 +88,7 @@ impl SearchPaths {
         }
     }
 
-    /// Where the separate debug file of a binary may be by its build id.
+    /// Where the separate debug file of a binary may be, according to its build id.
     ///
     /// The layout is that of GDB, "Debugging Information in Separate Files".
     pub(crate) fn by_build_id(&self, build_id: &[u8]) -> Vec<PathBuf> {
@@ -155,7 +155,7 @@ fn relative(path: &Path) -> PathBuf {
         .collect()
 }
 
-/// The path with each `..` resolved that has a parent to go back to.
+/// The path without each `..` that follows a directory, and without that directory. Links are not followed.
 fn resolved(path: &Path) -> PathBuf {
     use std::path::Component;
     let mut plain = PathBuf::new();

@@ -10,7 +10,7 @@ use crate::file::image::{Account, Image, ImageFile};
 /// Reads DWARF. The reader owns nothing, because it is copied for every visited entry.
 pub(crate) type Reader<'i> = gimli::EndianSlice<'i, gimli::RunTimeEndian>;
 
-/// Files and unpacked sections. More may come while others are read.
+/// Files and unpacked sections. More can be added while others are borrowed.
 #[derive(Default)]
 pub(crate) struct Images {
     files: FrozenVec<Box<Image>>,

@@ -35,7 +35,7 @@ pub(crate) fn find<'m>(
     let mut searches: Vec<Search<'_>> = requested.iter().map(Search::new).collect();
     for module in modules {
         visit(module, &mut searches, Reach::Line);
-        // Where everything on a line was inlined, the line is left only as the place of those calls.
+        // If all code of a line was inlined, the line occurs only as the place of the inlined calls.
         visit(module, &mut searches, Reach::Unit);
     }
     searches.into_iter().map(Search::best).collect()
@@ -197,7 +197,8 @@ pub(crate) fn is_same_file(requested: &str, in_dwarf: &str) -> bool {
     }
 }
 
-/// The components of a path without those that do not change the place: `.`, doubled slashes, a directory followed by `..`.
+/// The components of a path, without those that do not change where the path leads: `.`, doubled slashes, a directory
+/// followed by `..`.
 fn components(path: &str) -> Vec<&str> {
     let mut kept = Vec::new();
     for component in path.split('/') {

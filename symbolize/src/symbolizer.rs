@@ -202,8 +202,8 @@ impl Modules {
         }
     }
 
-    /// Adds the files of these mappings, which become the present ones. Returns whether the files differ from the
-    /// previous ones.
+    /// Adds the files of these mappings, which become the present mappings. Returns whether the files differ from the
+    /// previous files.
     fn set_mappings(&mut self, mappings: &Mappings) -> bool {
         let mut seen = HashSet::new();
         let in_order = mappings

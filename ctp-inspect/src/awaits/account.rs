@@ -1,7 +1,7 @@
 //! Whether futures of unknown types have registered a waker, found by counting all wakers of the task.
 //!
-//! A future may register its waker anywhere, such as in a static variable. So a future has none only if
-//! every waker of the task is found elsewhere, and nothing that the future leads to contains one.
+//! A future may register its waker anywhere, such as in a static variable. So a future certainly has no waker only if
+//! every waker of the task is found elsewhere, and nothing that the future leads to contains a waker.
 
 use ctp_trace::record::{TaskId, TaskWait};
 
@@ -13,11 +13,11 @@ use crate::tokio::state::StateWord;
 /// The futures of a task, by how their wakers are found.
 #[derive(Debug, Default)]
 pub(super) struct Account {
-    /// Futures that own what is around the innermost ones, and the innermost ones.
+    /// The futures that are known to exist, except the bodies of async functions. They include the innermost futures.
     owners: Vec<Value>,
-    /// The innermost futures: the index of the wait.
+    /// The innermost futures, each with the index of its wait.
     leaves: Vec<(usize, Value)>,
-    /// The innermost futures for which it is open whether they have a waker: the index of the wait.
+    /// The innermost futures for which it is not known yet whether they have a waker, each with the index of its wait.
     open: Vec<(usize, Value)>,
 }
 
@@ -37,8 +37,8 @@ impl Account {
         self.leaves.push((wait, future));
     }
 
-    /// How many wakers innermost futures have where no search finds them, such as that in a task which is
-    /// joined.
+    /// The number of wakers that innermost futures have registered where no search finds them. For example, the waker
+    /// of a future that joins a task lies in that task.
     fn hidden<'s>(&self, waits: &[TaskWait], search: &dyn Fn() -> WakerSearch<'s>) -> usize {
         let leaves = self.leaves.iter().filter(|(wait, future)| {
             let has_waker = waits
@@ -49,7 +49,7 @@ impl Account {
         leaves.count()
     }
 
-    /// Completes the waits for which it is open whether they have a waker of this owner.
+    /// Completes the waits for which it is not known yet whether they have a waker of this owner.
     pub(super) fn settle(
         self,
         view: &View<'_>,
@@ -84,7 +84,8 @@ fn has_waker(found: &FoundWakers, is_complete: bool) -> Option<bool> {
     is_without.then_some(false)
 }
 
-/// At most this many wakers of a task are left. How many lead to a thread is unknown.
+/// An upper limit of the number of wakers of a task. `None` for other owners, such as a thread: the number of their
+/// wakers is unknown.
 fn wakers(view: &View<'_>, owner: WakerOwner) -> Option<usize> {
     let WakerOwner::Task(header) = owner else {
         return None;

@@ -8,11 +8,11 @@ use super::view::{Value, View, part};
 use crate::types::TypeRef;
 use crate::types::layout::{Kind, Member, Type};
 
-/// How many futures of a slice or a set are shown.
+/// The maximum number of futures of a slice or a set that are shown.
 pub(super) const MAX_BRANCHES: u64 = 64;
 /// The gap to report if there are more branches.
 pub(super) const MORE_BRANCHES: &str = "a future has more branches than are shown";
-/// How deep wrappers are nested at most.
+/// The maximum depth of nested wrappers.
 const MAX_DEPTH: u32 = 16;
 
 impl Walk<'_> {
@@ -78,8 +78,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The only future in a future of a type that is not known: among the members, or else anywhere
-    /// in what the future owns.
+    /// The only future inside a future of an unknown type: among its members or, if no member is a future, anywhere in
+    /// what the future owns. `None` if there are several, or none.
     fn inner_future(&self, future: Value) -> Option<Value> {
         let parts = future_parts(self.view, future)?;
         let parts = if parts.is_empty() {
@@ -276,7 +276,8 @@ fn is_disabled(branch: &Member, disabled: u64) -> bool {
     number.is_some_and(|number: u32| disabled.checked_shr(number).unwrap_or(0) & 1 != 0)
 }
 
-/// A bit for each branch of `select!` that has ended or does not apply.
+/// The branches of `select!` that are switched off, because they have ended or do not apply: bit N stands for branch N.
+/// 0 if unknown.
 fn disabled_branches(view: &View<'_>, closure: Value, layout: &Type) -> u64 {
     let mut members = layout.members().iter();
     let disabled = members.find(|member| member.name.ends_with("disabled"));

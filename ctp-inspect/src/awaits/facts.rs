@@ -19,7 +19,7 @@ pub(super) struct TypeFacts {
     pub(super) futures: ByType<bool>,
     /// Which types may own guards of locks, or receivers.
     pub(super) guards: ByType<Owned>,
-    /// Which types lead to nothing else.
+    /// Which types contain no pointers, so that a search ends there.
     pub(super) plain: ByType<bool>,
     /// The variables of bodies in each of their states, by the type of the state's contents.
     pub(super) variables: ByType<Option<Rc<[Member]>>>,

@@ -29,18 +29,18 @@ pub(super) struct Walk<'w> {
     proof: Proof,
     /// A variable may have been moved elsewhere.
     may_have_moved: bool,
-    /// The present future is the expansion of a macro of tokio.
+    /// The present future comes from the expansion of a macro, such as `tokio::select!`.
     is_expanded: bool,
 }
 
 /// Whether the present future is polled whenever the task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Proof {
-    /// All futures around are known to poll what they contain.
+    /// All futures that contain the present future are known to poll their contents.
     Proven,
-    /// A future around is of a type that is not known. The present future was polled before.
+    /// A future that contains the present future has an unknown type. The present future was polled before.
     PolledBefore,
-    /// A future around is of a type that is not known. The present future may never have been polled.
+    /// A future that contains the present future has an unknown type. The present future may never have been polled.
     Unproven,
 }
 
@@ -160,14 +160,14 @@ impl<'w> Walk<'w> {
         self.proof = proof;
     }
 
-    /// Follows a future in a future of a type that is not known.
+    /// Follows a future inside a future of an unknown type.
     pub(super) fn follow_unproven(&mut self, inner: Value, depth: u32) {
         let proof = std::mem::replace(&mut self.proof, Proof::Unproven);
         self.follow(inner, depth);
         self.proof = proof;
     }
 
-    /// Returns what the wakers of the futures before led to.
+    /// Sets what the wakers of the next futures lead to. Returns the previous value.
     pub(super) fn replace_owner(&mut self, owner: WakerOwner) -> WakerOwner {
         std::mem::replace(&mut self.owner, owner)
     }
@@ -177,12 +177,13 @@ impl<'w> Walk<'w> {
         !matches!(self.owner, WakerOwner::Set(_))
     }
 
-    /// Whether the present future is the expansion of a macro of tokio. Futures inside it are not.
+    /// Returns whether the present future comes from the expansion of a macro, and resets this, because the futures
+    /// inside do not.
     pub(super) fn take_expanded(&mut self) -> bool {
         std::mem::take(&mut self.is_expanded)
     }
 
-    /// Follows what a body awaits in the expansion of a macro.
+    /// Follows what a body awaits. If the `.await` is in the expansion of a macro, the frame has the name of the macro.
     fn follow_in(&mut self, awaited: Value, expanded: Option<&str>, depth: u32) {
         let index = self.found.frames.len();
         self.is_expanded = expanded.is_some();
@@ -201,8 +202,8 @@ impl<'w> Walk<'w> {
         index
     }
 
-    /// The place of an `.await` in the file of the function. If a macro of another file expands to the
-    /// `.await`, that is where the macro is called, or else the place of the function.
+    /// The place of an `.await` in the file of the function. If a macro of another file expands to the `.await`, this
+    /// is the place of the macro call, or the place of the function if the call is unknown.
     fn user_place(
         &self,
         body: Value,

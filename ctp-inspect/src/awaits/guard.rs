@@ -1,5 +1,5 @@
-//! Locks that a suspended future holds, by the guards among its variables, and channels of which it has the
-//! only receiver.
+//! Locks that a suspended future holds, according to the guards among its variables, and channels of which the future
+//! has the only receiver.
 //!
 //! A variable that was moved elsewhere may still be in memory, so a guard counts only if it is certain that
 //! it was not moved. Where a function may move a variable on some paths only, the compiler adds a drop flag,
@@ -28,7 +28,7 @@ pub(crate) enum Owned {
     Guards,
 }
 
-/// How deep guards are nested at most.
+/// The maximum depth at which guards are searched for in a type.
 const MAX_DEPTH: u32 = 8;
 
 /// The locks that the variables of a suspended body hold.
@@ -61,7 +61,8 @@ pub(super) fn held_locks(
     held
 }
 
-/// Whether guards are among the variables of a program in which nothing says whether they were moved.
+/// Whether guards are among the variables, but it is unknown whether they were moved, because panics are not known to
+/// unwind.
 pub(super) fn are_guards_unknown(view: &View<'_>, body: TypeRef, contents: Value) -> bool {
     let does_unwind = view.types.does_unwind(contents.of) == Some(true);
     !does_unwind
@@ -78,7 +79,7 @@ fn owned_by_any(view: &View<'_>, variables: &[Member]) -> Owned {
     owned.max().unwrap_or_default()
 }
 
-/// What a variable may be or contain. The body has an account of its own of what it awaits.
+/// What a variable may be or own. The awaited future counts as nothing, because its variables are examined separately.
 fn owned_by(view: &View<'_>, member: &Member) -> Owned {
     if member.name == "__awaitee" {
         return Owned::Nothing;
@@ -91,7 +92,7 @@ fn owned_by_type(view: &View<'_>, of: TypeRef, depth: u32) -> Owned {
     if let Some(known) = view.facts.guards.borrow().get(&of) {
         return *known;
     }
-    // A type that contains itself owns nothing else by that.
+    // Ends the recursion for a type that contains itself: the inner value adds nothing.
     view.facts.guards.borrow_mut().insert(of, Owned::Nothing);
     let layout = view.types.layout(of).filter(|_| depth < MAX_DEPTH);
     let owned = layout.map_or(Owned::Nothing, |layout| {
@@ -103,7 +104,7 @@ fn owned_by_type(view: &View<'_>, of: TypeRef, depth: u32) -> Owned {
     owned
 }
 
-/// The types of what a value of a type owns, without those inside futures.
+/// The types of the parts that a value of this type owns. Empty for the body of an async function.
 fn owned_types(layout: &Type) -> Vec<TypeRef> {
     if is_body(&layout.path) {
         return Vec::new();
@@ -124,7 +125,7 @@ fn owned_types(layout: &Type) -> Vec<TypeRef> {
 const RECEIVER: &str = "tokio::sync::mpsc::bounded::Receiver";
 const SENDER: &str = "tokio::sync::mpsc::bounded::Sender";
 
-/// What a value of this type is itself.
+/// What a value of this type is, apart from its parts.
 fn kind_of(layout: &Type) -> Owned {
     let name = layout.path.rsplit("::").next().unwrap_or_default();
     let is_guard = name.ends_with("Guard") || name.ends_with("SemaphorePermit");
@@ -208,8 +209,8 @@ fn variable_name(member: &Member) -> &str {
     }
 }
 
-/// The lock of a guard, and whether only this guard holds it. `None` if the lock is free, which a guard that
-/// was moved would leave behind.
+/// The lock of a guard, and whether the guard holds the lock exclusively. `None` if the lock is free: then the guard
+/// was moved away, and only its bytes are left.
 fn lock_of(view: &View<'_>, guard: Value) -> Option<(Resource, bool)> {
     let path = view.path(guard);
     if path == RECEIVER {
@@ -235,7 +236,8 @@ fn lock_of(view: &View<'_>, guard: Value) -> Option<(Resource, bool)> {
     }
 }
 
-/// The room that a receiver makes. Senders may also give back room that they have reserved.
+/// The room in the channel of a receiver. A receiver does not hold the room exclusively: senders may give back room
+/// that they have reserved.
 fn room_of(view: &View<'_>, receiver: Value) -> Option<(Resource, bool)> {
     let half = view.member(receiver, "chan")?;
     let channel = view.target(view.member(half, "inner")?)?;
@@ -250,7 +252,7 @@ fn semaphore_of(view: &View<'_>, guard: Value) -> Option<Value> {
     find_first(view, view.target(owner)?, "::batch_semaphore::Semaphore", 0)
 }
 
-/// The free permits. The lowest bit says that the semaphore is closed.
+/// The number of free permits, without the lowest bit of the value, which says that the semaphore is closed.
 fn permits(view: &View<'_>, semaphore: Value) -> Option<u64> {
     let permits = view.number(view.member(semaphore, "permits")?)?;
     Some(permits >> 1)

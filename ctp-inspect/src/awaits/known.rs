@@ -6,11 +6,12 @@
 pub(crate) enum Known {
     /// A future that waits for something.
     Leaf(Leaf),
-    /// Contains futures, all of which are awaited. Is shown.
+    /// Contains futures, all of which are awaited. The combinator is shown.
     Combinator,
-    /// Contains a future. Is not shown.
+    /// Contains a future. The wrapper itself is not shown.
     Wrapper,
-    /// A future that has its result, or is none any longer, in some variants.
+    /// Contains a future in a single variant. In the other variants, the future has ended, and its result is there or
+    /// was taken.
     MaybeDone,
     /// Calls a closure.
     PollFn,
@@ -32,7 +33,7 @@ pub(crate) enum Leaf {
     Readiness,
     Io(Direction),
     Forever,
-    /// Known by name only.
+    /// Only the name of the type is known, not what the future waits for.
     Other,
 }
 

@@ -26,7 +26,7 @@ impl Awaited {
         Self::default()
     }
 
-    /// What a future awaits whose type registers a waker whenever it waits.
+    /// For futures that register a waker whenever they wait.
     pub(super) fn registered(resource: Option<Resource>, waker: Option<Registered>) -> Self {
         Self {
             resource: resource.unwrap_or_default(),
@@ -58,7 +58,7 @@ const JOIN_WAKER: u64 = 16;
 /// The bit of a oneshot channel's state that says that the receiver has registered a waker.
 const RX_TASK_SET: u64 = 1;
 
-/// The waker of a task that awaits a task in this state.
+/// Whether a waker is registered in an awaited task with this state.
 fn joined(state: u64) -> Registered {
     if state & JOIN_WAKER == 0 {
         Registered::No
@@ -203,7 +203,7 @@ impl LeafReader<'_> {
         Awaited::registered(channel.map(Resource::Channel), has_waker)
     }
 
-    /// The next element of a stream that has a single channel.
+    /// The next element of a stream. Known only if the stream has a single channel in which the waker is registered.
     fn next(&self, next: Value) -> Awaited {
         let receivers = find(self.view, next, "::mpsc::chan::Rx", 4);
         if receivers.is_none_or(|receivers| receivers.len() != 1) {
@@ -227,7 +227,7 @@ impl LeafReader<'_> {
         Awaited::registered(resource, has_waker)
     }
 
-    /// Only the task that owns the handle polls it, so that the bit is about this task.
+    /// Only the task that owns the handle polls the handle, so the bit [`JOIN_WAKER`] is about a waker of this task.
     fn join_handle(&self, handle: Value) -> Awaited {
         let raw = self.view.member(handle, "raw");
         let header = raw.and_then(|raw| self.view.number(raw));

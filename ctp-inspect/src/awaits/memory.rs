@@ -9,10 +9,10 @@ use crate::target::Target;
 const PAGE_BYTES: u64 = 4096;
 type Page = [u8; PAGE_BYTES as usize];
 
-/// How much memory is read for a task. Futures take a few hundred bytes each.
+/// The maximum number of pages that are read for a task. Futures take a few hundred bytes each.
 const MAX_PAGES: usize = 1024;
 
-/// Pages that are used again for the next task, so that none is allocated for each task.
+/// Pages that are reused for the next task, instead of being allocated for each task.
 #[derive(Default)]
 pub(crate) struct PagePool {
     free: RefCell<Vec<Box<Page>>>,

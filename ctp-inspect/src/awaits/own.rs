@@ -7,8 +7,8 @@ use super::search::owned_of;
 use super::view::{Value, View};
 use super::{Handles, RegisteredWaker};
 
-/// Notes which wakers are registered where only the task itself can use them, if that may be so for all.
-/// Where variables may have been moved away, handles may have been too.
+/// Marks the wakers in locks and channels that only the task itself can use. Marks none if any of the wakers is
+/// elsewhere. If variables may have been moved away, handles may have been moved too.
 pub(super) fn note(
     view: &View<'_>,
     future: Value,
@@ -61,16 +61,16 @@ fn is_only_handle(view: &View<'_>, handles: &[Value]) -> bool {
     }
 }
 
-/// These `Arc`s of one value, if there are no more. Some may be the bytes that another one left behind when it
-/// was moved: then there is one more elsewhere.
+/// These `Arc`s of a value, if their number is the value's strong count. Some may be only the bytes that an `Arc` left
+/// behind when it was moved; then the moved `Arc` is elsewhere.
 fn all_handles(view: &View<'_>, handles: &[Value]) -> Option<Handles> {
     let first = *handles.first()?;
     let is_all = strong_count(view, first)? == handles.len() as u64;
     is_all.then(|| handles_at(view, first, handles)).flatten()
 }
 
-/// The handles of a oneshot channel, if the future seems to have the sender. The receiver may have left its
-/// bytes behind.
+/// The handles of a oneshot channel, if the future seems to own the sender. The receiver may have been moved, and its
+/// bytes left behind.
 fn own_oneshot(view: &View<'_>, future: Value, handles: &[Value]) -> Option<Handles> {
     let senders = owned_of(view, future, "tokio::sync::oneshot::Sender")?;
     let of_senders = handles.iter().filter(|handle| {
@@ -84,7 +84,7 @@ fn own_oneshot(view: &View<'_>, future: Value, handles: &[Value]) -> Option<Hand
     is_pair.then(|| handles_at(view, first, handles)).flatten()
 }
 
-/// The handles of the value that the first of them leads to.
+/// The addresses of these handles, with the memory of the value that the first handle leads to.
 fn handles_at(view: &View<'_>, first: Value, handles: &[Value]) -> Option<Handles> {
     let counts = counts_of(view, first)?;
     let end = counts.address.checked_add(view.layout(counts)?.size)?;
@@ -94,7 +94,7 @@ fn handles_at(view: &View<'_>, first: Value, handles: &[Value]) -> Option<Handle
     })
 }
 
-/// The `Arc`s, of those counted, that lead to the value around an address.
+/// Those of the `Arc`s in `counted` that lead to the value around an address.
 fn handles_of(view: &View<'_>, counted: &[Value], at: u64) -> Vec<Value> {
     let handles = counted.iter().filter(|handle| {
         let target = view.target(**handle);

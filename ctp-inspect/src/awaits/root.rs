@@ -1,10 +1,10 @@
 //! The future that a thread polls in `block_on`.
 //!
-//! `block_on` keeps the future on its own stack or in a box, and polls the future by a pinned reference. The debug
-//! info says where that reference is. In optimised programs it may only say where the reference or the future was
-//! at another address of the function, or where a copy of the future was that was moved since. Such a place counts
-//! only if the future there leads to a registered waker, which a copy from before the first poll does not, nor
-//! memory that is used for something else.
+//! `block_on` keeps the future on its own stack or in a box, and polls the future by a pinned reference. The debug info
+//! says where that reference is. In optimised programs, the debug info may only say where the reference or the future
+//! is at another address of the function, or where the future was before it was moved. Such a place counts only if the
+//! future there leads to a registered waker. A copy from before the first poll does not, and neither does memory that
+//! is used for something else.
 
 use ctp_trace::record::TaskId;
 
@@ -27,7 +27,7 @@ pub struct RootFuture {
     pub address: u64,
     /// Size of the future in bytes.
     pub size_bytes: u64,
-    /// What the future says. Which wakers lead to the thread is unknown, so that none is listed.
+    /// What the future says. Which wakers lead to the thread is unknown, so no wakers are listed.
     pub awaits: TaskAwaits,
 }
 
@@ -40,10 +40,10 @@ struct Candidate {
 }
 
 impl Awaits {
-    /// Reads the future that `block_on` keeps in these frames, innermost first. `tasks` knows the tasks by the
-    /// addresses of their headers.
+    /// Reads the future that `block_on` keeps in these frames, innermost first. `tasks` returns the task with its
+    /// header at an address.
     ///
-    /// `None` if no variable of `block_on` is or leads to the future, or if it changes while it is read.
+    /// `None` if no variable of `block_on` is or leads to the future, or if the future changes while it is read.
     pub fn of_block_on(
         &self,
         frames: &[StackFrame],

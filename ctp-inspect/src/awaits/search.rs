@@ -8,11 +8,11 @@ use super::known::is_body;
 use super::view::{Value, View, part};
 use crate::types::layout::{Kind, Type};
 
-/// How many parts are visited.
+/// The maximum number of parts that are visited.
 const MAX_PARTS: usize = 1024;
 
-/// The parts of a value with a type that has a path that ends like this. References, boxes and `Arc`s are followed,
-/// up to this many in a row. `None` if the search was cut.
+/// The parts of a value that have a type with a path ending in `path_end`. Follows up to `references` references, boxes
+/// and `Arc`s in a row. `None` if the search was cut.
 pub(crate) fn find(
     view: &View<'_>,
     from: Value,
@@ -27,7 +27,7 @@ pub(crate) fn find(
     )
 }
 
-/// The parts of a type, by its path, that a value owns, also in boxes and in futures. `None` if the search was cut.
+/// The parts that a value owns of the type with this path, also in boxes and in futures. `None` if the search was cut.
 pub(crate) fn owned_of(view: &View<'_>, from: Value, path: &str) -> Option<Vec<Value>> {
     search(
         view,
@@ -107,7 +107,7 @@ pub(crate) fn owned(
     Some(found)
 }
 
-/// The first part that is found; `None` also if the search was cut before.
+/// The first part that [`find`] returns. `None` also if the search was cut.
 pub(crate) fn find_first(
     view: &View<'_>,
     from: Value,
@@ -151,7 +151,7 @@ impl Search<'_> {
 }
 
 impl Search<'_> {
-    /// The parts of the present variant; of a body, its variables.
+    /// The parts of the present variant. For a body, these are its variables.
     fn parts_of_variant(&self, value: Value, layout: &Type) -> Option<Vec<Value>> {
         let (_, contents) = self.view.variant(value)?;
         if !is_body(&layout.path) {

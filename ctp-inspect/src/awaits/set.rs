@@ -1,5 +1,5 @@
-//! Sets of futures that are polled with wakers of their own: `FuturesUnordered`, what is built with such a set, as
-//! `FuturesOrdered`, `buffer_unordered` and `for_each_concurrent`, and the tasks of a `JoinSet`.
+//! Sets of futures that are polled with wakers of their own: `FuturesUnordered`, the types that contain such a set
+//! (such as those of `FuturesOrdered`, `buffer_unordered` and `for_each_concurrent`), and the tasks of a `JoinSet`.
 
 use super::branch::{MAX_BRANCHES, MORE_BRANCHES};
 use super::frame::Walk;
@@ -24,7 +24,7 @@ struct Child {
 }
 
 impl Walk<'_> {
-    /// The futures in the only set that a future leads to. Returns whether there are any.
+    /// Follows the futures in the only set that a future leads to. Returns whether there are any.
     pub(super) fn follow_set(&mut self, future: Value, layout: &Type, depth: u32) -> bool {
         let sets = find(self.view, future, SET, MAX_REFERENCES).unwrap_or_default();
         let [set] = sets[..] else {
@@ -39,7 +39,7 @@ impl Walk<'_> {
         true
     }
 
-    /// The tasks of the `JoinSet` that a closure of it polls. Returns whether there are any.
+    /// Follows the tasks of the `JoinSet` that a closure polls. Returns whether there are any.
     pub(super) fn follow_join_set(&mut self, closure: Value, depth: u32) -> bool {
         let lists = find(self.view, closure, JOIN_SET_LISTS, MAX_REFERENCES).unwrap_or_default();
         let [lists] = lists[..] else {
@@ -66,7 +66,8 @@ impl Walk<'_> {
     }
 }
 
-/// The futures in a set that have not ended, the latest first. A list that changes ends early.
+/// The futures in a set that have not ended, the latest first. If the list changes while it is read, the result may end
+/// early.
 fn children(view: &View<'_>, set: Value) -> Vec<Child> {
     let mut children = Vec::new();
     let mut next = view.member(set, "head_all");
@@ -87,7 +88,7 @@ fn children(view: &View<'_>, set: Value) -> Vec<Child> {
     children
 }
 
-/// The future of an entry of a set, unless it has ended.
+/// The future of an entry of a set, unless the future has ended.
 fn future_of(view: &View<'_>, task: Value) -> Option<Value> {
     let future = view.unwrapped(view.member(task, "future")?);
     let (variant, contents) = view.variant_name(future)?;

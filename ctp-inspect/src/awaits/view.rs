@@ -22,7 +22,7 @@ pub(crate) struct View<'v> {
     pub(super) facts: &'v TypeFacts,
 }
 
-/// How many wrappers are around a value at most.
+/// The maximum number of wrappers around a value.
 const MAX_WRAPPERS: usize = 64;
 
 /// Types with a single part that matters.
@@ -53,7 +53,7 @@ impl View<'_> {
             .map_or_else(String::new, |of| of.path.clone())
     }
 
-    /// A member of a value, by the first of these names that exists.
+    /// The member of a value with this name.
     pub(crate) fn member(&self, value: Value, name: &str) -> Option<Value> {
         part(value, self.layout(value)?.member(name)?)
     }
@@ -80,8 +80,8 @@ impl View<'_> {
         Some((index, part(value, &variant.member)?))
     }
 
-    /// The variables of a body in its present state. An async function moves its parameters into variables of
-    /// their own when it begins. The bytes that they leave behind are members of each state, and not returned.
+    /// The variables of a body in its present state. An async function moves its parameters into variables of their own
+    /// when it begins. The bytes that the parameters leave behind are members of each state. They are not returned.
     pub(crate) fn variables(&self, body: &Type, contents: TypeRef) -> Option<Rc<[Member]>> {
         if let Some(known) = self.facts.variables.borrow().get(&contents) {
             return known.clone();
@@ -192,7 +192,7 @@ fn is_wrapper(path: &str) -> bool {
         || path.ends_with("::CachePadded")
 }
 
-/// A part of a value.
+/// A part of a value. `None` if its address would overflow.
 pub(crate) fn part(value: Value, member: &Member) -> Option<Value> {
     Some(Value {
         of: member.of,

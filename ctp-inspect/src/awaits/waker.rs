@@ -9,9 +9,9 @@ use crate::types::layout::Kind;
 pub(super) enum WakerOwner {
     /// The task with this header.
     Task(u64),
-    /// An entry of a set of futures. The set wakes the task, if it is woken.
+    /// An entry of a set of futures. When the entry is woken, the set wakes the task.
     Set(u64),
-    /// A thread in `block_on`. Its wakers are not known, so that any waker counts.
+    /// A thread in `block_on`. Its wakers are not known, so any waker counts.
     Thread,
 }
 
@@ -29,7 +29,7 @@ impl WakerOwner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Registered {
     No,
-    /// The address of the word with the address of the task.
+    /// A waker that holds the address of the task in the word at this address.
     At(u64),
     /// A waker at an unknown address.
     Somewhere,
@@ -44,7 +44,7 @@ impl Registered {
 /// Maximum depth of types between an `Option<Waker>` and its `RawWaker`.
 const MAX_DEPTH: u32 = 8;
 
-/// Whether an `Option<Waker>`, or a type around it, holds a waker of this owner. `None` if it holds another
+/// Whether an `Option<Waker>`, or a type around it, holds a waker of this owner. `None` if the value holds another
 /// waker, which may wake the owner indirectly, or if the memory cannot be read.
 pub(super) fn holds_waker(view: &View<'_>, value: Value, owner: WakerOwner) -> Option<Registered> {
     let raw = raw_waker(view, value, 0)?;

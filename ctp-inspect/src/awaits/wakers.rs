@@ -1,7 +1,7 @@
 //! [`WakerSearch`]: searches a value, and everything that the value points to, for wakers of a task.
 //!
 //! The search knows where values are by their types. Raw pointers may be dangling, and the variables of an async
-//! function may have been moved away. The search follows neither, and is then marked as incomplete.
+//! function may have been moved away. The search follows neither. If there are any, the result is marked as incomplete.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ const WAKER_BYTES: u64 = 16;
 /// Searches values for wakers of a task.
 pub(super) struct WakerSearch<'s> {
     view: &'s View<'s>,
-    /// What the wakers that are searched for wake.
+    /// The search looks for the wakers of this owner.
     owner: WakerOwner,
     /// The tasks, by the addresses of their headers.
     tasks: &'s dyn Fn(u64) -> Option<TaskId>,
@@ -137,7 +137,7 @@ impl<'s> WakerSearch<'s> {
             self.found.wakers.insert(waker.address);
             return Some(());
         }
-        // The waker of another task does not wake this one. A waker that belongs to no task might.
+        // The waker of another task does not wake this task. A waker that belongs to no task might.
         (self.tasks)(data).map(|_| ())
     }
 
@@ -182,7 +182,7 @@ impl<'s> WakerSearch<'s> {
         Some(())
     }
 
-    /// What an `Arc` or `Rc` of a sized type leads to.
+    /// Adds the value of an `Arc` or `Rc`. `None` if the type of the value is not sized.
     fn visit_shared(&mut self, shared: Value) -> Option<()> {
         let pointer = self.view.unwrapped(self.view.member(shared, "ptr")?);
         match self.view.layout(pointer)?.kind {
@@ -191,7 +191,7 @@ impl<'s> WakerSearch<'s> {
         }
     }
 
-    /// What a reference or box leads to.
+    /// Adds what a reference or box leads to. `None` for other pointers.
     fn visit_pointer(&mut self, pointer: Value, layout: &Type) -> Option<()> {
         let is_safe = layout.name.starts_with('&') || layout.path == "alloc::boxed::Box";
         if is_safe {
@@ -201,7 +201,7 @@ impl<'s> WakerSearch<'s> {
         }
     }
 
-    /// Whether values of a type lead to nothing else.
+    /// Whether values of a type contain no pointers. False also if the type is unknown.
     fn is_plain(&self, of: TypeRef, depth: u32) -> bool {
         if let Some(known) = self.view.facts.plain.borrow().get(&of) {
             return *known;

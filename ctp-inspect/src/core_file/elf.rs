@@ -11,7 +11,7 @@ pub type Read<'r> = &'r dyn Fn(u64, &mut [u8]) -> usize;
 const MAX_SEGMENTS: u64 = 1 << 18;
 /// Maximum size of all notes: each thread has about 2 KiB of notes.
 pub const MAX_NOTE_BYTES: u64 = 64 << 20;
-/// The notes of a file with its build id are short.
+/// Maximum size of the notes of a file with its build id, which are short.
 const MAX_FILE_NOTE_BYTES: u64 = 64 << 10;
 
 const HEADER_BYTES: u64 = 64;
@@ -32,21 +32,21 @@ pub struct Header {
 /// A program header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// The type, such as that of memory.
+    /// The type, such as `PT_LOAD` for memory.
     pub kind: u32,
     /// Permissions.
     pub flags: u32,
     /// Where the segment is in the file.
     pub offset: u64,
-    /// Its bytes in the file.
+    /// The number of its bytes in the file.
     pub file_bytes: u64,
     /// Where the segment is in memory.
     pub address: u64,
-    /// Its bytes in memory.
+    /// The number of its bytes in memory.
     pub memory_bytes: u64,
 }
 
-/// Numbers at offsets.
+/// Bytes from which little-endian numbers are read at offsets.
 #[derive(Clone, Copy)]
 pub struct Fields<'b>(pub &'b [u8]);
 
@@ -93,7 +93,7 @@ impl Header {
         self.segments.0
     }
 
-    /// The program headers, as many as there are.
+    /// The program headers, as many as can be read.
     pub fn segments(&self, read: Read<'_>) -> Vec<Segment> {
         let (start, count) = self.segments;
         let bytes = bytes_at(read, start, count * SEGMENT_BYTES);
@@ -160,7 +160,8 @@ fn next_note(bytes: &[u8]) -> Option<(Note<'_>, &[u8])> {
     Some((note, bytes.get(end..).unwrap_or_default()))
 }
 
-/// The build id of an ELF file. `is_loaded` says whether the bytes are as in memory or as in the file.
+/// The build id of an ELF file. `is_loaded` says whether `read` takes offsets from the start of the loaded file in
+/// memory, or offsets in the file.
 pub fn build_id(read: Read<'_>, is_loaded: bool) -> Option<Vec<u8>> {
     let segments = Header::read(read)?.segments(read);
     let first = segments
@@ -182,7 +183,7 @@ pub fn build_id(read: Read<'_>, is_loaded: bool) -> Option<Vec<u8>> {
         })
 }
 
-/// The bytes at an offset, fewer if there are not so many.
+/// The bytes at an offset; fewer if not all can be read.
 pub fn bytes_at(read: Read<'_>, offset: u64, bytes: u64) -> Vec<u8> {
     const STEP: u64 = 1 << 20;
     let mut found = Vec::new();

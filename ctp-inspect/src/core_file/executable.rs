@@ -8,9 +8,9 @@ use crate::core_file::elf::{self, Header, Segment};
 use crate::core_file::files::{PAGE_BYTES, read_file};
 use crate::core_file::notes::MappedFile;
 
-/// The mappings of this executable, by the address of its program headers in memory (0 if unknown).
-/// `memory` are the parts of memory in the core file. `None` if the executable cannot have been mapped like
-/// this.
+/// The mappings of this executable. `headers` is the address of its program headers in memory (0 if unknown), and
+/// `memory` has the parts of memory in the core file. `None` if the address is unknown, or if the executable does not
+/// fit the core file.
 pub fn mapped(
     path: &Path,
     headers: u64,

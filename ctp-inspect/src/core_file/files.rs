@@ -19,9 +19,9 @@ pub const PAGE_BYTES: u64 = 4096;
 #[derive(Debug, Default)]
 pub struct MappedFiles {
     by_path: HashMap<Vec<u8>, OpenedFile>,
-    /// The build ids in memory, or else of the files.
+    /// The build ids by path: those in memory, or else those of the files that the user has named.
     build_ids: HashMap<Vec<u8>, Vec<u8>>,
-    /// The files that are missing or differ, for people.
+    /// The paths of the files that are missing or differ, for messages.
     pub missing: Vec<String>,
 }
 
@@ -33,8 +33,8 @@ struct OpenedFile {
 }
 
 impl MappedFiles {
-    /// Opens a file. The file counts only if its build id is this one, or if `is_given` says that the
-    /// user has named it and the build id in memory is unknown.
+    /// Opens a file. The file is used only if it has this build id, or if the build id in memory is unknown and the
+    /// user has named the file (`is_given`).
     pub fn open(&mut self, path: &[u8], at: &Path, build_id: Option<&[u8]>, is_given: bool) {
         let file = symbolize::open_regular(at).ok();
         let found = file.as_ref().and_then(|file| {
@@ -64,7 +64,7 @@ impl MappedFiles {
         self.build_ids.get(path).map_or(&[], Vec::as_slice)
     }
 
-    /// The part of a file that is loaded from this offset, if it may not be written to.
+    /// The segment of a file that is loaded from this offset, if the segment is not writable.
     pub fn unchanged_segment(&self, path: &[u8], offset: u64) -> Option<&Segment> {
         let segments = self.by_path.get(path)?.segments.iter();
         // A page with the end of a segment and the beginning of the next is mapped for both.
@@ -83,7 +83,7 @@ impl MappedFiles {
     }
 }
 
-/// Reads as much as there is.
+/// Reads until the buffer is full or nothing more can be read. Returns the number of bytes read.
 pub fn read_file(file: &File, offset: u64, buffer: &mut [u8]) -> usize {
     read_parts(offset, buffer, |offset, buffer| {
         file.read_at(buffer, offset).unwrap_or_default()

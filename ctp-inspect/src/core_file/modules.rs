@@ -8,8 +8,8 @@ use crate::core_file::{CoreFile, files};
 use crate::target::Target as _;
 
 impl CoreFile {
-    /// The files with code, each with the path at which it is read. If the executable has moved since the core
-    /// was written, that is its new path.
+    /// The files with code, each with the path at which it is read. For an executable that has moved since the core
+    /// file was written, this is the new path.
     pub fn modules(&self, process: ProcessId) -> Vec<Module> {
         let mappings = self.mappings.iter();
         let code = mappings.filter(|mapping| mapping.is_executable && !mapping.path.is_empty());
@@ -25,8 +25,8 @@ impl CoreFile {
     }
 }
 
-/// Makes a path absolute, because the trace may be read in another directory. Names in brackets, such as
-/// `[vdso]`, are no paths.
+/// Makes a path absolute, because the trace may be read in another directory. Names in brackets, such as `[vdso]`, are
+/// not paths.
 fn absolute(path: Vec<u8>) -> Vec<u8> {
     if path.starts_with(b"[") {
         return path;

@@ -8,10 +8,10 @@ use crate::threads::{ThreadSample, ThreadState};
 
 /// The maximum number of threads that are read.
 const MAX_THREADS: usize = 1 << 16;
-/// Where registers begin in the note of a thread, and where its id is.
+/// The offsets, in bytes, of the registers and of the id in the note of a thread.
 const REGISTERS: usize = 112;
 const THREAD_ID: usize = 32;
-/// Entries of the auxiliary vector: an address in the executable, and where the kernel's library is.
+/// Entries of the auxiliary vector: the addresses of the executable's program headers, and of the kernel's library.
 const AT_PHDR: u64 = 3;
 const AT_SYSINFO_EHDR: u64 = 33;
 
@@ -24,9 +24,9 @@ pub struct Facts {
     pub threads: Vec<ThreadSample>,
     /// The mapped files, sorted by address.
     pub files: Vec<MappedFile>,
-    /// An address in the executable; 0 if unknown.
+    /// The address of the executable's program headers; 0 if unknown.
     pub in_executable: u64,
-    /// Where the kernel's library is; 0 if unknown.
+    /// The address of the kernel's library (vDSO); 0 if unknown.
     pub vdso: u64,
 }
 
@@ -37,7 +37,7 @@ pub struct MappedFile {
     pub start: u64,
     /// First address after the mapping.
     pub end: u64,
-    /// Where in the file `start` is.
+    /// The offset in the file of the byte that is mapped at `start`.
     pub offset: u64,
     /// Path of the file.
     pub path: Vec<u8>,
@@ -74,7 +74,7 @@ impl Facts {
         }
     }
 
-    /// A number that equals that of the same file only, and is not 0.
+    /// The number of a file: the same for all mappings of the file, different for other files, and not 0.
     pub fn number_of(&self, file: &MappedFile) -> u64 {
         let first = self.files.iter().position(|other| other.path == file.path);
         first.map_or(0, |first| first as u64 + 1)
@@ -88,7 +88,7 @@ impl Facts {
     }
 }
 
-/// A thread with all its registers, and its system call if it was in one.
+/// A thread with all its registers and, on x86-64, the system call that it was in.
 fn thread(processor: Processor, fields: Fields<'_>) -> Option<ThreadSample> {
     let word = |index: usize| fields.u64(REGISTERS + 8 * index);
     let registers = Registers::in_kernel_order(processor, word)?;
@@ -107,7 +107,8 @@ fn thread(processor: Processor, fields: Fields<'_>) -> Option<ThreadSample> {
     })
 }
 
-/// A count, the size of pages, start, end and page in the file for each mapping, then the paths.
+/// Parses the list of mapped files: the number of mappings and the page size in bytes; then start, end and page in the
+/// file for each mapping; then the paths.
 fn mapped_files(contents: &[u8]) -> Option<Vec<MappedFile>> {
     let fields = Fields(contents);
     let count = usize::try_from(fields.u64(0)?).ok()?;

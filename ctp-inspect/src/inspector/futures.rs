@@ -19,8 +19,8 @@ pub struct Futures {
     stacks: HashMap<Vec<AwaitFrame>, AwaitStackId>,
 }
 
-/// By the address of the task: the number of the await stack, and what else the future says. The
-/// frames are only in the stack.
+/// By the address of the task: the number of the await stack, and what else the future says. The frames are left out,
+/// because the await stack has them.
 pub type FutureByTask = HashMap<u64, (AwaitStackId, TaskAwaits)>;
 
 /// What the futures of an inspection say.
@@ -91,7 +91,7 @@ impl Futures {
         Some((root, stack))
     }
 
-    /// The number of a stack, which is new if the stack is.
+    /// The number of an await stack: a new number if the stack is new, and 0 for an empty stack.
     fn number(
         &mut self,
         frames: Vec<AwaitFrame>,

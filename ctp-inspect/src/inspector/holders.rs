@@ -1,4 +1,5 @@
-//! What holds the wakers of tasks: known from the futures that registered them, or by the memory in which they lie.
+//! What holds the wakers of tasks, according to the futures that registered the wakers, or to the memory in which the
+//! wakers lie.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,11 +12,11 @@ use crate::inspector::resource_holder::holder_of;
 use crate::stack_ranges::StackRanges;
 use crate::target::{EpollInterest, Target};
 
-/// The I/O resources of tokio are this large, and aligned to that.
+/// Size and alignment of tokio's I/O resources, in bytes.
 const IO_SLOT_BYTES: u64 = 128;
-/// Two neighbours in the list of tasks, and a waker.
+/// Size of a task's trailer: two neighbours in the list of tasks, and a waker.
 const TRAILER_BYTES: u64 = 32;
-/// A waiter's node and the waker in it are this close.
+/// The maximum distance from the start of a waiter's node to the waker in the node.
 const MAX_WAITER_BYTES: u64 = 64;
 
 /// The owners of memory in which wakers lie.
@@ -24,9 +25,9 @@ pub struct Holders<'t> {
     stacks: &'t StackRanges,
     /// The memory of the tasks.
     cells: Cells,
-    /// The descriptors of I/O resources, by their address.
+    /// The descriptors of I/O resources, by the address of the resource.
     slots: HashMap<u64, u32>,
-    /// The descriptors for which nodes wait, by address of the node and sorted.
+    /// The address of each waiting node and the descriptor for which the node waits, sorted.
     waiters: Vec<(u64, u32)>,
 }
 
@@ -61,8 +62,8 @@ impl<'t> Holders<'t> {
         }
     }
 
-    /// What holds the wakers of a task: at most as many as the task has. Some wakers were found by what
-    /// the task awaits, and the others by where they lie.
+    /// What holds the wakers of a task: at most as many holders as the task has wakers. Some are known from what the
+    /// task awaits, the others from where the wakers lie.
     pub fn of(&self, task: &FoundTask, registered: &[RegisteredWaker]) -> Vec<WakerHolder> {
         let mut candidates = Candidates::default();
         let known = registered
@@ -109,8 +110,7 @@ impl<'t> Holders<'t> {
         }
     }
 
-    /// The descriptor with a waiter in its list that has this waker. The waiter lies in the future
-    /// that waits.
+    /// The descriptor for which the waiter with this waker waits. The waiter lies in the future that waits.
     fn descriptor_of_waiter(&self, waker: u64) -> Option<u32> {
         let first = waker.saturating_sub(MAX_WAITER_BYTES);
         let from = self.waiters.partition_point(|(node, _)| *node < first);
@@ -119,8 +119,7 @@ impl<'t> Holders<'t> {
     }
 }
 
-/// What may hold the wakers of a task. Memory that was freed has words of wakers too, and so have
-/// unused parts of stacks.
+/// What may hold the wakers of a task. Freed memory and unused parts of stacks contain words of wakers too.
 #[derive(Debug, Default)]
 struct Candidates {
     proven: Vec<WakerHolder>,
@@ -137,7 +136,8 @@ impl Candidates {
         }
     }
 
-    /// The holders of this many wakers. Where there are more candidates, the holder is unknown.
+    /// The holders of this many wakers: first the proven holders. If more candidates than wakers are left, the holders
+    /// of the other wakers are unknown.
     fn choose(self, wakers: usize) -> Vec<WakerHolder> {
         let mut holders = self.proven;
         holders.truncate(wakers);
@@ -154,7 +154,7 @@ impl Candidates {
     }
 }
 
-/// Tokio registers the address of a resource with its descriptor.
+/// The descriptors of I/O resources, by the address of the resource, which tokio registers with the descriptor.
 fn slots(target: &dyn Target, interests: &[EpollInterest]) -> HashMap<u64, u32> {
     let slots = interests.iter().filter(|interest| {
         let mapping = target.mapping_at(interest.data);
@@ -164,13 +164,13 @@ fn slots(target: &dyn Target, interests: &[EpollInterest]) -> HashMap<u64, u32> 
     slots.map(|slot| (slot.data, slot.fd)).collect()
 }
 
-/// A task's memory with the trailer, which has the waker of a task that awaits this one.
+/// A task's memory with the trailer, which has the waker of a task that awaits this task.
 fn with_trailer(task: &FoundTask) -> Range<u64> {
     let memory = task.memory();
     memory.start..memory.end.saturating_add(TRAILER_BYTES)
 }
 
-/// The memory of tasks. A range that lies in another belongs to the inner task.
+/// The memory of tasks. Where ranges are nested, an address belongs to the innermost task.
 #[derive(Debug, Default)]
 struct Cells {
     /// Start, end, and the greatest end so far, sorted by start.
@@ -215,7 +215,7 @@ impl Cells {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cell {
     address: u64,
-    /// The address is in the trailer, where only a waker that is held can be.
+    /// The address is in the trailer, where a word with a waker is certainly in use.
     is_trailer: bool,
 }
 

@@ -33,8 +33,7 @@ pub struct Identities {
     numbers: HashMap<Identity, TaskId>,
 }
 
-/// What makes a task the same in another inspection. Memory is used again, so that the address alone
-/// would not do.
+/// What identifies a task in several inspections. Memory is reused, so the address alone is not enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Identity {
     address: u64,
@@ -43,7 +42,7 @@ struct Identity {
 }
 
 impl Identities {
-    /// The number of a task, a new one if the task is new.
+    /// The number of a task. A new task gets a new number.
     pub fn number(&mut self, task: &FoundTask, ids: &mut TraceIds) -> TaskId {
         let identity = Identity {
             address: task.address,

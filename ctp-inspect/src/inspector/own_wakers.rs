@@ -19,7 +19,7 @@ const MAX_BYTES: u64 = 16 << 30;
 /// A value that a task seems to own, and whether other memory leads to the value.
 struct Candidate {
     handles: Handles,
-    /// The task, and the index of its waker.
+    /// The memory of the task. `waker` is the index of its waker.
     task: Range<u64>,
     waker: usize,
     is_used_elsewhere: bool,

@@ -19,7 +19,7 @@ pub struct FoundRoots {
     pub stacks: Vec<AwaitStack>,
 }
 
-/// Reads the futures of all threads that are parked in `block_on`. A thread that moves meanwhile is left out.
+/// Reads the futures of all threads that are parked in `block_on`. A thread that continues meanwhile is left out.
 pub fn read(
     (target, process): (&dyn Target, ProcessId),
     threads: &ThreadInspector,

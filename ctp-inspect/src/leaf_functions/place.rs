@@ -13,7 +13,7 @@ use super::{
 pub struct ChainPlace {
     /// The lines of the program itself, the innermost first.
     lines: Vec<Line>,
-    /// The function of a library in which the innermost line awaits.
+    /// The library function that the innermost line awaits.
     within: Option<String>,
 }
 
@@ -54,7 +54,7 @@ impl LeafFunctions {
 }
 
 impl ChainPlace {
-    /// Adds the next function outwards. `None` if it is not known.
+    /// Adds the next function outwards. `None` if its name or, in the program itself, its line is not known.
     fn add(&mut self, frame: &Frame) -> Option<()> {
         let function = frame.function.as_deref()?;
         if is_elsewhere(function, frame.file.as_deref()) {

@@ -16,7 +16,7 @@ pub enum Call {
 
 /// The size of the longest supported call instruction, in bytes.
 const MAX_CALL_BYTES: usize = 8;
-/// Jumps to other functions are searched for in this much of a function.
+/// The number of bytes, from the start of a function, that are searched for jumps to other functions.
 const JUMP_BYTES: usize = 256;
 
 /// Decodes the instruction before a return address, to check whether it calls `function`.
@@ -89,7 +89,7 @@ fn has_indirect_call(code: &[u8; 8]) -> bool {
     })
 }
 
-/// Length of the call with opcode `ff` and these operands.
+/// Length in bytes of the call with opcode `ff` and these operands. `None` if the instruction is no call.
 fn indirect_length(operands: &[u8]) -> Option<usize> {
     let modes = *operands.first()?;
     if (modes >> 3) & 7 != 2 {

@@ -8,7 +8,7 @@ use crate::target::read_parts::read_parts;
 use crate::target::{EpollInterest, StackPointer, Target};
 use crate::threads::ThreadSample;
 
-/// Maximum size of a copy: the innermost part of a larger stack, so that the thread soon continues.
+/// Maximum size of a copy. Of a larger stack, only the innermost part is copied, so that the thread soon continues.
 const MAX_BYTES: u64 = 128 << 10;
 
 /// The used part of a stack.
@@ -40,7 +40,8 @@ impl CopiedStack {
     }
 }
 
-/// A process in which a stack is as it was copied. The rest of the stack cannot be read: it has changed.
+/// A process with a copied stack in place of the present stack. The part that was not copied cannot be read, because it
+/// may have changed.
 pub struct WithStack<'t> {
     /// The process.
     pub target: &'t dyn Target,

@@ -23,7 +23,7 @@ pub struct FileFrames {
 }
 
 impl FileFrames {
-    /// Reads the table of the mapped file, if the file that can be opened is the same.
+    /// Reads the table of the mapped file, if the file at the path is still the mapped file. `None` for a core file.
     pub fn read(target: &dyn Target, mapping: &Mapping) -> Option<Self> {
         if !target.core_file().is_empty() {
             return None;

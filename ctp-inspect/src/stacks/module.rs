@@ -1,7 +1,7 @@
 //! [`Module`]: the unwind table of an executable file or library, as it is in memory.
 //!
-//! The file itself is opened only for code without unwind table. It may have been deleted or replaced, or lie in a
-//! container, and the kernel's part of a process (`[vdso]`) has none.
+//! The file itself is opened only for code without an unwind table in memory. The file may have been deleted or
+//! replaced, or lie in a container, and the kernel's part of a process (`[vdso]`) has no file.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -21,7 +21,7 @@ pub(super) type Bytes<'m> = EndianSlice<'m, LittleEndian>;
 const HEADER_BYTES: usize = 4096;
 /// Larger unwind tables are not read.
 const MAX_TABLE_BYTES: u64 = 256 << 20;
-/// The first mapping of a file is at most this many mappings before the one with the code.
+/// The first mapping of a file is at most this many mappings before the mapping with the code.
 const MAX_MAPPINGS: usize = 64;
 
 /// The unwind table of a loaded file.
@@ -46,7 +46,7 @@ impl fmt::Debug for Module {
     }
 }
 
-/// Where the file is loaded that has the code at an address.
+/// The address at which the file with this code is loaded.
 pub fn header_of(mappings: &[Mapping], address: u64) -> Option<u64> {
     let after = mappings.partition_point(|mapping| mapping.start <= address);
     let code = mappings[..after].last()?;
@@ -60,8 +60,8 @@ pub fn header_of(mappings: &[Mapping], address: u64) -> Option<u64> {
 }
 
 impl Module {
-    /// Reads the unwind table of the file that is loaded at an address. `None` if it has no table with
-    /// an index, or is for an unknown processor.
+    /// Reads the unwind table of the file that is loaded at an address. `None` if the file has no table with an index,
+    /// or is for an unknown processor.
     pub fn read(target: &dyn Target, header: u64) -> Option<Self> {
         let bytes = read_up_to(target, header, HEADER_BYTES);
         let parsed = FileHeader64::<object::LittleEndian>::parse(&bytes[..]).ok()?;
@@ -85,7 +85,7 @@ impl Module {
         })
     }
 
-    /// The table in the debug info of the file. Is read when first needed.
+    /// The table in the debug info of the file, which is read when first needed.
     pub fn in_file(&self, target: &dyn Target) -> Option<&FileFrames> {
         self.in_file
             .get_or_init(|| FileFrames::read(target, target.mapping_at(self.header)?))
@@ -161,13 +161,13 @@ fn read_up_to(target: &dyn Target, address: u64, bytes: usize) -> Vec<u8> {
     buffer
 }
 
-/// `None` if not everything can be read, or if that is implausibly much.
+/// Reads this many bytes. `None` if not all can be read, or if the number is implausibly large.
 fn read_whole(target: &dyn Target, address: u64, bytes: u64) -> Option<Vec<u8>> {
     if MAX_TABLE_BYTES < bytes {
         return None;
     }
     let bytes = usize::try_from(bytes).ok()?;
-    // A hostile size costs memory only where the process has as much itself.
+    // Checks the last byte first, so that a hostile size does not cost more memory than the process itself has.
     let mut last = [0];
     let is_there =
         bytes == 0 || target.read(address.checked_add(bytes as u64 - 1)?, &mut last) == 1;

@@ -14,7 +14,7 @@ use crate::stacks::step::Step;
 use crate::stacks::window::StackWindow;
 use crate::target::Target;
 
-/// Longer expressions are given up.
+/// Expressions that take more operations are not evaluated.
 const MAX_OPERATIONS: u32 = 256;
 
 /// What the unwind table says about an address.
@@ -35,7 +35,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// `None` if the table says nothing about the address.
+    /// What the table in memory says about an address; `None` if it says nothing.
     pub fn find(module: &Arc<Module>, address: u64) -> Option<Self> {
         let frames = module.frames();
         let index = module.index();
@@ -125,7 +125,7 @@ impl Rules {
             .map(|(_, rule)| rule)
     }
 
-    /// What is known if the frame's end is not.
+    /// What is known about the caller if the end of the frame is unknown.
     pub fn without_frame(&self) -> Step {
         match self.rule(self.return_register) {
             Some(RegisterRule::Undefined) => Step::Outermost,
@@ -133,7 +133,8 @@ impl Rules {
         }
     }
 
-    /// The value of an expression, which begins with `initial` on its stack. Those in files are not evaluated.
+    /// The value of an expression, which begins with `initial` on its stack. `None` if the value is unknown.
+    /// Expressions of tables in files are not evaluated.
     pub fn evaluate(
         &self,
         expression: &UnwindExpression<usize>,

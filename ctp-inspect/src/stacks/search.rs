@@ -1,9 +1,9 @@
 //! [`frame_end`]: finds the end of a frame that is relative to an unknown frame pointer.
 //!
-//! The kernel does not give the frame pointer of a blocked thread. But the return address of the
-//! function is on the stack, and the code before that address is a call of the function. Old stack
-//! contents could have such a word too, so the code at the beginning of the function must agree: it
-//! says how much room the function makes. Without such code, the word must be the only such word.
+//! The kernel does not give the frame pointer of a blocked thread. But the return address of the function is on the
+//! stack, and the code before that address is a call of the function. Old stack contents could have such a word too, so
+//! the code at the beginning of the function must agree: it says how much room the function makes. Without such code,
+//! the word must be the only word in the searched part of the stack that follows a direct call of the function.
 
 use crate::stacks::call::{self, Call};
 use crate::stacks::prologue;
@@ -12,7 +12,7 @@ use crate::stacks::rules::Rules;
 use crate::stacks::window::StackWindow;
 use crate::target::mapping;
 
-/// Frames are searched for up to this far from the stack pointer.
+/// The maximum distance from the stack pointer at which return addresses are searched for.
 const MAX_BYTES: u64 = 64 << 10;
 
 /// The end of the frame; `None` if unknown.

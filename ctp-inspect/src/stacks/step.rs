@@ -22,8 +22,8 @@ pub enum Step {
     Unknown,
 }
 
-/// Finds the caller of a function. `registers` are those in the function, `rules` say where it has saved those of
-/// its caller, and `end` is the address at which its frame ends (the canonical frame address of DWARF).
+/// Finds the caller of a function. `registers` are those in the function, `rules` say where the function has saved the
+/// registers of its caller, and `end` is the address at which its frame ends (the canonical frame address of DWARF).
 pub fn caller(
     window: &StackWindow<'_>,
     rules: &Rules,

@@ -2,7 +2,7 @@
 
 use crate::target::Target;
 
-/// This much of a stack is read ahead.
+/// The number of bytes of a stack that are read ahead.
 const AHEAD_BYTES: u64 = 16 << 10;
 
 /// The used part of a stack, from the stack pointer to the end of its mapping.

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::target::EpollInterest;
 
-/// Maximum number of descriptors that are examined, so that a process with very many stays quick to read.
+/// Maximum number of descriptors that are examined, so that a process with very many descriptors can be read quickly.
 const MAX_DESCRIPTORS: usize = 1 << 16;
 
 /// All interests of all epoll descriptors of the process. Empty if they cannot be read.

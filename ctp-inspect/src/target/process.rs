@@ -21,8 +21,8 @@ use crate::target::{EpollInterest, StackPointer, Target, epoll, mapping};
 use crate::threads::interrupt::interrupt;
 use crate::threads::{ThreadSample, ThreadState, procfs};
 
-/// A running process. It is only read, by pread of `/proc/PID/mem`: neither stopped nor written to, except as
-/// [`interrupting`](Self::interrupting) says.
+/// A running process, which is read by `pread` of `/proc/PID/mem`. The process is never written to. Its threads are
+/// stopped only after a call of [`interrupting`](Self::interrupting).
 #[derive(Debug)]
 pub struct ProcessTarget {
     pid: u32,
@@ -42,7 +42,7 @@ impl ProcessTarget {
     /// Opens the memory of a process.
     ///
     /// # Errors
-    /// The process does not exist, may not be read, or is none that can be inspected.
+    /// The process does not exist, may not be read, or is of a kind that cannot be inspected.
     pub fn open(pid: u32) -> Result<Self, TargetError> {
         let status = Status::read(pid).ok_or(TargetError::Ended)?;
         if status.process != pid {
@@ -77,7 +77,7 @@ impl ProcessTarget {
         self
     }
 
-    /// The state of a thread that runs.
+    /// Stops a running thread for a moment and returns its state; `Running` if the thread cannot be stopped.
     fn interrupt(&self, tid: u32) -> ThreadState {
         let found = interrupt(tid, |registers| {
             // Another process may have a thread with this id by now.
@@ -237,8 +237,8 @@ fn is_narrow(pid: u32) -> io::Result<bool> {
     Ok(read == header.len() && header[4] == 1)
 }
 
-/// Field 8 of `/proc/PID/task/TID/syscall`, or 2 if the thread is in no system call: the line ends in
-/// stack pointer and program counter.
+/// The last field but one of `/proc/PID/task/TID/syscall`, which ends in stack pointer and program counter. This is
+/// field 8, or field 2 if the thread is in no system call. `None` if the thread runs.
 fn stack_pointer(pid: u32, tid: u32) -> Option<StackPointer> {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).ok()?;
     let word = text.split_ascii_whitespace().rev().nth(1)?;

@@ -5,7 +5,7 @@ use std::fs;
 /// The parts of `/proc/PID/status` that decide whether a process can be inspected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// The id of the process. Differs from the id that was read if that is the id of another thread.
+    /// The id of the process. Differs from the requested id if that is the id of a thread other than the main thread.
     pub process: u32,
     /// The process has exited, and its parent has not waited for it yet.
     pub is_zombie: bool,
@@ -14,7 +14,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// Reads the status of the process or thread with this id. `None` if there is none.
+    /// Reads the status of the process or thread with this id. `None` if no process or thread has the id.
     pub fn read(pid: u32) -> Option<Self> {
         let text = fs::read(format!("/proc/{pid}/status")).ok()?;
         Some(Self::parse(&String::from_utf8_lossy(&text)))

@@ -16,8 +16,8 @@ pub enum BlockOnPart {
     Other,
 }
 
-/// The beginnings of functions that park threads, and of those around them. None of them polls a future
-/// without calling a function of another module.
+/// The beginnings of the paths of functions that park threads, and of the functions around these. None of the functions
+/// polls a future without calling a function of another module.
 const PARKING: &[&str] = &[
     "core::",
     "alloc::",
@@ -41,7 +41,7 @@ const PARKING: &[&str] = &[
     "tokio::runtime::",
     "tokio::macros::scoped_tls::",
 ];
-/// Such functions that poll tasks and futures.
+/// The exceptions among these: functions that poll tasks and futures.
 const POLLING: &[&str] = &["tokio::runtime::task::", "tokio::runtime::coop::"];
 
 /// At most this many frames around the innermost `block_on` belong to it.

@@ -15,7 +15,7 @@ use crate::threads::{ThreadSample, ThreadState, block_on, in_place, syscall_name
 
 /// The maximum number of threads that are inspected.
 const MAX_THREADS: usize = 1 << 14;
-/// How often a thread is asked for again that moves while its stack is read.
+/// How many times a thread is read if it continues while its stack is read.
 const MAX_ATTEMPTS: usize = 3;
 
 /// The threads of an inspection.
@@ -29,15 +29,15 @@ pub struct InspectedThreads {
     pub gaps: Vec<String>,
 }
 
-/// Inspects the threads of a process, again and again.
+/// Inspects the threads of a process repeatedly.
 pub struct ThreadInspector {
     unwinder: Unwinder,
     marks: FrameMarks,
     code: Vec<Mapping>,
     known: HashMap<u32, Known>,
-    /// Whether the program contains `block_in_place`, once that was needed.
+    /// Whether the program contains `block_in_place`; `None` until this is needed.
     block_in_place: Option<bool>,
-    /// A thread was found that may have given its worker away.
+    /// A thread was found that may have let another thread take over as the worker.
     has_doubtful_worker: bool,
 }
 
@@ -72,7 +72,7 @@ impl ThreadInspector {
         }
     }
 
-    /// Inspects all threads. The tasks are those that exist, sorted by address.
+    /// Inspects all threads. `tasks` has the tasks that exist, sorted by address.
     pub fn inspect(
         &mut self,
         target: &dyn Target,
@@ -134,7 +134,7 @@ impl ThreadInspector {
         parked
     }
 
-    /// Whether a thread has not moved since the last inspection.
+    /// Whether a thread has been blocked all the time since the last inspection.
     pub fn has_not_moved(&self, target: &dyn Target, tid: u32) -> bool {
         let (known, sample) = (self.known.get(&tid), target.thread(tid));
         let (Some(known), Some(sample)) = (known, sample) else {
@@ -163,7 +163,7 @@ impl ThreadInspector {
         *known.get_or_insert_with(|| in_place::is_linked(target, address))
     }
 
-    /// Forgets what was read from files that the process no longer has.
+    /// If the process has mapped other code, forgets what was read from the earlier files.
     fn set_mappings(&mut self, target: &dyn Target) {
         let mappings = target.mappings().iter();
         let code = || mappings.clone().filter(|mapping| mapping.is_executable);
@@ -258,13 +258,14 @@ impl ThreadInspector {
         thread.role = activity.role;
         if let (ThreadRole::Polling, [frame, ..]) = (activity.role, poll) {
             let polls = &functions[activity.poll.clone()];
-            // Compiled with the program, because these functions are generic.
+            // These functions are generic, so they are compiled with the program, and have debug info if the program
+            // has.
             let has_inlined = polls.iter().any(|functions| functions.has_inlined);
             if !activity.has_loop && thread.polls.is_none() {
-                // The blocking pool polls its closures, too.
+                // The blocking pool polls its closures like tasks.
                 thread.role = ThreadRole::Other;
             } else if !has_inlined && self.has_block_in_place(target, frame.address) {
-                // That function may have been inlined, and the thread may be no worker any more.
+                // `block_in_place` may have been inlined. Then the thread may no longer be a worker.
                 thread.role = ThreadRole::Worker;
                 self.has_doubtful_worker = true;
             }
@@ -306,7 +307,7 @@ impl Known {
         self.thread.switches == sample.switches && self.registers.as_deref() == Some(registers)
     }
 
-    /// Whether the thread has not moved since, and nothing more can be found out.
+    /// Whether the thread has been blocked all the time since, and another reading would find nothing new.
     fn is_still(&self, sample: &ThreadSample, registers: &Registers) -> bool {
         let lacks_task = self.thread.role == ThreadRole::Polling && self.thread.polls.is_none();
         self.has_not_moved(sample, registers) && self.thread.name == sample.name && !lacks_task

@@ -1,7 +1,7 @@
 //! [`interrupt`]: the registers and the stack of a running thread, by stopping the thread for microseconds.
 //!
-//! The kernel releases the thread when the tracing thread ends, however that ends. So a thread of this process
-//! traces a single thread of the other, and ends.
+//! The kernel releases a traced thread when the tracing thread ends, for whatever reason. So a new thread of this
+//! process traces a single thread of the other process, and then ends.
 #![allow(unsafe_code, reason = "ptrace is a call of libc")]
 
 use std::io;
@@ -20,7 +20,7 @@ const QUICK_CHECKS: u32 = 200;
 const PAUSE: Duration = Duration::from_micros(20);
 /// More words than the general registers of any known processor.
 const MAX_WORDS: usize = 40;
-/// Waits for threads of other processes, too.
+/// The option with which `waitpid` waits for threads of other processes, too.
 const ANY_CHILD: WaitOptions = WaitOptions::from_bits_retain(libc::__WALL as u32);
 
 /// Stops a thread, reads its registers, calls `read` with them, and lets the thread go on. `None` if the
@@ -84,7 +84,7 @@ fn signal_of(status: WaitStatus) -> Option<i32> {
     Some(if event == 0 { signal } else { 0 })
 }
 
-/// A request of this thread, which alone may trace the other.
+/// Makes a ptrace request. Only the thread that has attached to the other thread may do so.
 fn request(request: libc::c_long, tid: i32, address: usize, data: usize) -> io::Result<()> {
     // SAFETY: the requests of this file write only to the place that `data` points to, for registers: a live
     // `iovec` that says how many bytes fit.

@@ -22,7 +22,7 @@ pub struct FrameFunctions {
     pub marks: Vec<Mark>,
     /// What each function has to do with `block_on`, innermost first.
     pub block_on: Vec<BlockOnPart>,
-    /// Functions that were inlined are known too.
+    /// Inlined functions are known too, because there is debug info.
     pub has_inlined: bool,
 }
 
@@ -65,7 +65,7 @@ impl FrameMarks {
         let functions = FrameFunctions {
             marks: names.filter_map(Mark::of).collect(),
             block_on: paths.map(|path| BlockOnPart::of(&path)).collect(),
-            // Symbols have no files.
+            // Only debug info has files. Symbol tables have none.
             has_inlined: frames.iter().any(|frame| frame.file.is_some()),
         };
         self.known.insert(key, functions.clone());

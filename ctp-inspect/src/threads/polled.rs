@@ -14,13 +14,13 @@ pub struct PollableTask {
     pub address: u64,
 }
 
-/// Set in the first word of a tokio task while a thread polls it.
+/// The bit in the first word of a tokio task that is set while a thread polls the task.
 const RUNNING: u64 = 1;
-/// Larger frames are not searched.
+/// The maximum number of words on the stack that are searched.
 const MAX_WORDS: u64 = 1 << 16;
 
-/// The task that the functions of these frames poll. Its header is in their registers or on their
-/// stack, it is polled at all, and there is no other such task. `tasks` are sorted by address.
+/// The task that the functions of these frames poll: the only running task with the address of its header in their
+/// registers or on their stack. `None` if there are several, or none. `tasks` are sorted by address.
 pub fn task(target: &dyn Target, frames: &[StackFrame], tasks: &[PollableTask]) -> Option<TaskId> {
     let mut found: Vec<TaskId> = Vec::new();
     for word in words(target, frames) {

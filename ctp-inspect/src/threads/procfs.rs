@@ -78,8 +78,8 @@ fn parse_status(status: &[u8]) -> Option<Status> {
     Some(found)
 }
 
-/// `running`, or the number of the system call, its arguments, and at last stack pointer and program
-/// counter. The number is -1 if the thread is not in a system call.
+/// Parses `running`, or the number of the system call, its arguments, the stack pointer and the program counter. If the
+/// thread is not in a system call, the number is -1 and there are no arguments.
 fn parse_syscall(line: &str) -> Option<ThreadState> {
     let line = line.trim();
     if line == "running" {

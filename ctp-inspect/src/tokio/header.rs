@@ -16,11 +16,11 @@ pub struct TaskHeader {
     pub address: u64,
     /// State and references.
     pub state: StateWord,
-    /// The next task in the queue that has this one; 0 if none.
+    /// The next task in the queue that has this task; 0 if none.
     pub queue_next: u64,
     /// Address of the vtable.
     pub vtable: u64,
-    /// Number of the list of tasks that owns this one; 0 for tasks of the blocking pool.
+    /// Number of the list of tasks that owns this task; 0 for tasks of the blocking pool.
     pub owner: u64,
     /// The neighbours in the owner's list: previous and next; 0 at the ends.
     pub neighbours: [u64; 2],
@@ -29,7 +29,8 @@ pub struct TaskHeader {
 }
 
 impl TaskHeader {
-    /// Reads the task at an address, from the piece as far as it has the words.
+    /// Reads the task at an address: from `piece` if the piece has the words, otherwise from `target`. `None` if the
+    /// words cannot be read.
     pub fn read(
         target: &dyn Target,
         piece: Option<&Piece<'_>>,
@@ -51,9 +52,9 @@ impl TaskHeader {
         })
     }
 
-    /// Whether these can be the words of a task that has not ended. A freed task has its state
-    /// overwritten by some allocators, and no references with the others. A task is built on a stack
-    /// and has no owner there, but neighbours at random.
+    /// Whether these can be the words of a task that has not ended. Some allocators overwrite the state of a freed
+    /// task. With other allocators, the state of a freed task has no references. A task is built on a stack, where it
+    /// has no owner yet, but random neighbours.
     pub fn is_plausible(&self) -> bool {
         let pointers = [self.queue_next, self.neighbours[0], self.neighbours[1]];
         let are_aligned = pointers.iter().all(|pointer| pointer.is_multiple_of(8));
@@ -64,7 +65,7 @@ impl TaskHeader {
             && !self.neighbours.contains(&self.address)
     }
 
-    /// Whether the task belongs to the blocking pool, if it is one.
+    /// Whether these can be the words of a task of the blocking pool.
     pub fn is_blocking(&self) -> bool {
         self.owner == 0 && self.neighbours == [0, 0] && self.state.is_active()
     }

@@ -1,5 +1,4 @@
-//! Which memory has the words of known tasks, in few ranges: reading much at a time takes less time than
-//! many calls.
+//! The memory with the words of known tasks, in few ranges: a few large reads take less time than many small reads.
 
 use std::ops::Range;
 
@@ -8,12 +7,12 @@ use foldhash::HashMap;
 use crate::finder::TaskVtable;
 use crate::tokio::owned_list::Headers;
 
-/// Tasks this close are read together.
+/// Tasks with a gap of at most this many bytes are read together.
 const MAX_GAP: u64 = 2048;
 /// Of a larger task, only the header is included.
 const MAX_TASK_BYTES: u64 = 4096;
 const HEADER_BYTES: u64 = 64;
-/// Two neighbours in the list of tasks.
+/// The part of the trailer that is read: two neighbours in the list of tasks.
 const TRAILER_BYTES: u64 = 16;
 
 /// The ranges with the words of these tasks, sorted.

@@ -24,9 +24,9 @@ pub struct VtableIndex {
     pub range: Range<u64>,
     /// The smallest range that contains the data of all modules with vtables.
     pub data: Range<u64>,
-    /// Whether a word is a vtable of wakers.
+    /// Whether a word that was checked is the address of a vtable of wakers.
     waker_vtables: HashMap<u64, bool>,
-    /// The modules with vtables of tasks, which have those of their wakers too.
+    /// The modules with vtables of tasks. They contain the vtables of the wakers too.
     runtimes: Vec<Module>,
 }
 

@@ -107,7 +107,7 @@ fn has_agreement(header: &TaskHeader, tasks: &Headers) -> bool {
             }))
 }
 
-/// Whether a task between these two is about to leave the list: only the first has been changed.
+/// Whether a task between these two is about to leave the list: of the two, only the first has been changed.
 fn is_removed_between(first: &TaskHeader, second: &TaskHeader, tasks: &Headers) -> bool {
     let between = tasks.get(&second.neighbours[0]);
     between
@@ -145,7 +145,8 @@ fn settle(address: u64, reader: &HeaderReader<'_>, pauses_left: &mut Duration) -
     Settled::Undecided
 }
 
-/// Makes a pause, after this many others for the same task. Returns false if too little time is left.
+/// Pauses. `earlier` is the number of earlier pauses for the same task. Returns false, without a pause, if too little
+/// time is left.
 fn pause(earlier: u32, left: &mut Duration) -> bool {
     let time = FIRST_PAUSE * 2_u32.pow(earlier);
     let Some(rest) = left.checked_sub(time) else {
@@ -156,8 +157,8 @@ fn pause(earlier: u32, left: &mut Duration) -> bool {
     true
 }
 
-/// The neighbours of a task, and the task that the next one has before it. A task that has ended stays
-/// in the list for some time.
+/// The neighbours of a task, and the previous neighbour of its next neighbour. A task that has ended stays in the list
+/// for some time.
 fn neighbours_of(header: &TaskHeader, reader: &HeaderReader<'_>) -> Headers {
     let [previous, next] = header.neighbours;
     let next = (next != 0).then(|| reader.read(next)).flatten();

@@ -12,7 +12,7 @@ use crate::tokio::header::{TaskHeader, VTABLE_OFFSET};
 use crate::tokio::index::VtableIndex;
 use crate::tokio::owned_list::Headers;
 
-/// At most this many candidates are looked at.
+/// The maximum number of candidates that are kept.
 const MAX_CANDIDATES: usize = 1 << 21;
 /// At most this many words of each kind are collected.
 const MAX_WORDS: usize = 1 << 20;
@@ -96,7 +96,7 @@ impl<'p> Pass<'p> {
         self.found
     }
 
-    /// Adds what belongs to a word that leads into the data of a module.
+    /// Adds the task or the waker that has this word, which leads into the data of a module.
     fn add_in_data(&mut self, piece: &Piece<'_>, at: u64, word: u64, previous: u64) {
         if self.index.range.contains(&word) {
             self.add_candidate(piece, at, word);
@@ -117,7 +117,8 @@ impl<'p> Pass<'p> {
         }
         let header = TaskHeader::read(self.target, Some(piece), address, vtable);
         let header = header.filter(TaskHeader::is_plausible);
-        // A task is built on a stack, without an owner. Other memory may adjoin the stack.
+        // A task is built on a stack, where it has no owner yet. A task with an owner may lie in other memory that
+        // adjoins the stack.
         let header =
             header.filter(|header| header.owner != 0 || self.stacks.containing(address).is_none());
         let candidates = &mut self.found.candidates;

@@ -26,13 +26,13 @@ pub struct References {
     pub is_alone_in_list: bool,
     /// Threads with the address in the used part of their stacks.
     pub stacks: Vec<u32>,
-    /// Words in other memory than stacks.
+    /// The number of words outside of stacks.
     pub in_heap: u32,
 }
 
 impl References {
-    /// Whether something that looks like a task is one: a task without neighbours is alone in its list, and a task
-    /// without an owner in a queue or polled.
+    /// Whether the references prove that a candidate is a task. A task without neighbours must be alone in its list. A
+    /// task without an owner must be in a queue, or be polled.
     pub fn prove(&self, task: &TaskHeader) -> bool {
         if task.owner == 0 {
             0 < self.in_heap || !self.stacks.is_empty()
@@ -103,7 +103,8 @@ impl<'t> ReferenceSearch<'t> {
         }
     }
 
-    /// The collection of references to the task whose address is `word`.
+    /// The collection of references to the task with the address `word`. `None` if there is no such task, or if the
+    /// word is a neighbour in an owner's list.
     fn references_to(
         &mut self,
         CollectedWord { at, word }: CollectedWord,
@@ -165,8 +166,8 @@ fn push(addresses: &mut Vec<u64>, address: u64) {
     }
 }
 
-/// Keeps only the addresses in the order of the two words that the program has: the compiler may put
-/// either first, but does the same for all wakers. Returns the wakers by task.
+/// The wakers by task. The compiler may put either of a waker's two words first, but does the same for all wakers of a
+/// program. So only the addresses with the more frequent order are kept.
 pub fn wakers(found: &HashMap<u64, References>) -> HashMap<u64, Vec<u64>> {
     let before: usize = found
         .values()

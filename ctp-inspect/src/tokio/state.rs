@@ -9,7 +9,7 @@ const NOTIFIED: u64 = 1 << 2;
 const JOIN_INTEREST: u64 = 1 << 3;
 const CANCELLED: u64 = 1 << 5;
 const REFERENCE_SHIFT: u32 = 6;
-/// More references than this are no count but another value.
+/// A larger number is not a count of references but another value.
 const MAX_REFERENCES: u64 = 1 << 24;
 
 /// State and references of a task.
@@ -51,8 +51,8 @@ impl StateWord {
         }
     }
 
-    /// At most this many wakers are left: all references but those of the list of tasks, the
-    /// `JoinHandle`, and the thread or queue that has the task. Abort handles count as wakers.
+    /// An upper limit of the number of wakers: all references but those of the list of tasks, the `JoinHandle`, and the
+    /// thread or queue that has the task. Abort handles count as wakers.
     pub fn wakers(self) -> u32 {
         let others = 1 + u64::from(self.has(JOIN_INTEREST)) + u64::from(self.is_active());
         u32::try_from(self.references().saturating_sub(others)).unwrap_or(u32::MAX)

@@ -41,7 +41,8 @@ pub fn find(target: &dyn Target, scan: &mut Scan, module: &Module) -> Vec<TaskVt
     if !vtables.is_empty() {
         return vtables;
     }
-    // Eight functions and a number are less rare than seven functions and three offsets.
+    // Eight functions and a number occur by chance more often than seven functions and three offsets, so they are the
+    // second choice.
     let vtables = starts.iter();
     let vtables = vtables.filter_map(|start| read_before_1_23(target, *start, module));
     vtables.collect()

@@ -15,7 +15,7 @@ type Node<'a, 't, 'u> = EntriesTreeNode<'a, 't, DebugReader<'u>>;
 
 /// The maximum number of variables of a function that are examined.
 const MAX_VARIABLES: usize = 8192;
-/// How deep scopes are nested in a function at most.
+/// The maximum depth of nested scopes in a function.
 const MAX_DEPTH: u32 = 128;
 
 /// A scope of a function.
@@ -121,7 +121,8 @@ impl<'u> Search<'_, 'u> {
         Ok(())
     }
 
-    /// A variable. Of one that does not exist now, only a place on the stack is known.
+    /// Reads a variable. If the variable does not exist now, only a place on the stack is returned, because registers
+    /// have other contents.
     fn variable(&self, entry: &Die<'u>, scope: Scope<'_, 'u>) -> Option<FrameVariable<Entry>> {
         let present = self.frame.registers;
         let only_stack = Registers::new(present.processor, present.pc, present.sp);

@@ -42,13 +42,13 @@ pub(super) struct UnitIndex {
 pub(super) struct Namespace {
     /// Where the entry of the namespace is.
     pub(super) start: usize,
-    /// Where the first entry behind the namespace is.
+    /// Where the first entry after the namespace is.
     pub(super) end: usize,
-    /// The index of the namespace around; `u32::MAX` if there is none.
+    /// The index of the enclosing namespace; `u32::MAX` if there is none.
     pub(super) parent: u32,
 }
 
-/// How deep namespaces are nested at most.
+/// The maximum depth of nested namespaces.
 const MAX_DEPTH: usize = 64;
 
 impl Index {

@@ -32,7 +32,7 @@ pub(super) struct Module {
 }
 
 impl Module {
-    /// Reads the debug info of the file of a mapping; otherwise a sentence that says why not.
+    /// Reads the debug info of the file of a mapping. The error is a sentence that says why this failed.
     pub(super) fn open(
         mapping: &Mapping,
         shown: &[u8],

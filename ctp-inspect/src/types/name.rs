@@ -15,7 +15,8 @@ pub(super) fn without_generics(name: &str) -> &str {
     name.split_once('<').map_or(name, |(path, _)| path)
 }
 
-/// The path of the type that implements `Future` by the function with this mangled name.
+/// The path of the type that implements `Future` by the function with this mangled name. `None` for functions other
+/// than `Future::poll`.
 pub(super) fn future_path(mangled: &str) -> Option<String> {
     if !mangled.contains("6future6future6Future") && !mangled.contains("future..future..Future") {
         return None;

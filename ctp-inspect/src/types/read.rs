@@ -28,13 +28,13 @@ struct Parts {
     count: Option<u64>,
 }
 
-/// A type has no more parts, nor a struct more members.
+/// A type with more parts or variants is not read.
 const MAX_PARTS: usize = 16_384;
 const ADDRESS_BYTES: u64 = 8;
 
 impl EntryReader<'_> {
     pub(super) fn read<'u>(&self, unit: Unit<'u>, entry: &Die<'u>) -> Option<Type> {
-        // The definition is in another unit.
+        // This is only a declaration: the definition is in another unit.
         if entry.attr_value(gimli::DW_AT_declaration).is_some() {
             return None;
         }
@@ -161,7 +161,7 @@ impl EntryReader<'_> {
         let entry = unit.entry(*offset).ok()?;
         let offset = number(&entry, gimli::DW_AT_data_member_location).unwrap_or(0);
         let of = Target::of(&entry.attr_value(gimli::DW_AT_type)?)?;
-        // An optimised program has the number's type in another unit.
+        // An optimised program may have the number's type in another unit.
         let of = self.module.resolve(self.of.entry, of)?;
         let size = self
             .module
@@ -217,7 +217,7 @@ fn numbers(variant: &Die<'_>) -> Numbers {
     }
 }
 
-/// A constant; negative numbers as in memory.
+/// A constant. A negative number has the bits that it has in memory.
 fn number(entry: &Die<'_>, name: gimli::DwAt) -> Option<u64> {
     let value = entry.attr_value(name)?;
     value

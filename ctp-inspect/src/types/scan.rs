@@ -184,8 +184,8 @@ fn add_vtable(number: usize, found: &Found<'_>, index: &mut Index) {
     index.vtables.entry(address).or_default().extend(of);
 }
 
-/// Adds a type `Cell<T, S>`, in which tokio keeps a task. An optimised unit only declares the types of
-/// functions that were inlined from other units.
+/// Adds a type `Cell<T, S>`, in which tokio keeps a task. Skips declarations: an optimised unit only declares the types
+/// of functions that were inlined from other units.
 fn add_task_cell(number: usize, found: &Found<'_>, index: &mut Index) {
     let name = found.name.filter(|name| name.starts_with(b"Cell<"));
     let Some(name) = name.filter(|_| !found.is_declaration) else {

@@ -3,7 +3,7 @@
 use super::module::{Die, Target, Unit, name_of};
 use super::read::{file, line};
 
-/// How many entries of a function are visited.
+/// The maximum number of entries of a function that are visited.
 const MAX_ENTRIES: usize = 65_536;
 
 /// The declaration of a variable.

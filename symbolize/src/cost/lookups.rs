@@ -113,7 +113,7 @@ fn charge_ranges<'i>(
     Some(())
 }
 
-/// Collects small costs, and charges the sum once large enough.
+/// Collects small costs, and charges the sum once it is large enough.
 struct Portion<'c>(&'c Account, u64);
 
 impl Portion<'_> {

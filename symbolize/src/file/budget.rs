@@ -18,7 +18,7 @@ use crate::file::parts::SharedParts;
 pub struct Refused {
     /// The file.
     pub path: PathBuf,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
 }
 

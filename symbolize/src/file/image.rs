@@ -29,8 +29,8 @@ pub(crate) struct ImageFile {
     budget: Arc<Budget>,
 }
 
-/// Programs are far smaller, debug info included. `/proc/kcore` starts like an ELF file, and its
-/// stated size is that of all memory.
+/// Larger files are not opened. Programs are far smaller, debug info included. `/proc/kcore` starts like an ELF file,
+/// and its stated size is that of all memory.
 const MAX_FILE_BYTES: u64 = 16 << 30;
 /// How much may be read before the file is known to be the wanted file: the headers and the notes.
 const MAX_HEADER_BYTES: u64 = 4 << 20;
@@ -43,7 +43,7 @@ pub(crate) struct Image {
     /// `None` once the file is closed.
     file: RefCell<Option<File>>,
     length: u64,
-    /// How much may still be read; `None`, without this limit, once the file is trusted.
+    /// How many bytes may still be read. `None` once the file is trusted, because this limit no longer applies.
     header_bytes_left: RefCell<Option<u64>>,
     account: Account,
     /// Whether a requested part did not fit into the budget.

@@ -9,9 +9,9 @@ use crate::awaits::view::Value;
 use crate::awaits::waker::{Registered, holds_waker};
 use crate::types::layout::Type;
 
-/// What is around a descriptor.
+/// The end of the path of the type that contains a descriptor.
 const STREAM: &str = "::poll_evented::PollEvented";
-/// How many references lead from an operation to its stream.
+/// The maximum number of references in a row from an operation to its stream.
 const MAX_REFERENCES: u32 = 4;
 /// The bits of an `Interest`.
 const READABLE: u64 = 1;
@@ -67,7 +67,7 @@ impl LeafReader<'_> {
         }
     }
 
-    /// Whether only types of tokio are between an operation and its stream.
+    /// Whether only types of tokio and of the standard library are between an operation and its stream.
     fn is_of_tokio(&self, operation: Value) -> bool {
         let ends = find_where(self.view, operation, &is_stream_or_foreign, MAX_REFERENCES);
         ends.is_some_and(|ends| ends.iter().all(|end| !is_foreign(&self.view.path(*end))))
@@ -83,7 +83,7 @@ impl LeafReader<'_> {
         })
     }
 
-    /// Whether the task waits for the descriptor in either direction.
+    /// The waker for either direction: for reading, or else for writing.
     fn either_waker(&self, scheduled: Value) -> Option<Registered> {
         match self.stream_waker(scheduled, Direction::Read)? {
             Registered::No => self.stream_waker(scheduled, Direction::Write),
