@@ -91,7 +91,8 @@
 //! buffer repeats that check now and then, and a traced future's first wakers in a thread make a
 //! few more calls.
 //!
-//! The probe never waits, does not find coroutines or wakes by itself, and does not run without
+//! An event never waits. A fork, and attaching after an exec, wait for the recorder's answer, for half
+//! a second at most. The probe does not find coroutines or wakes by itself, and does not run without
 //! 64-bit atomics (Cortex-M and RV32 have none).
 #![no_std]
 

@@ -1,8 +1,8 @@
 //! Runs a program and records what its coroutines do, from outside.
 //!
 //! You provide a program that links a probe (ctp-nostd or any other for cTP v1). This crate provides the shared memory
-//! for the program's events, reads it while the program runs and after the program died, and writes a trace. It does
-//! not stop, slow or signal the program, and does not look up symbol names: `ctp-report` does.
+//! for the program's events, reads it while the program runs and after the program died, and writes a trace. It never
+//! stops the program, and does not look up symbol names: `ctp-report` does.
 //!
 //! With the crate `ctp_inspect` it can also look into a running process (`-p`), or into a core file (`--core`). A
 //! running process that links a probe is recorded from then on.

@@ -24,7 +24,7 @@ pub struct Rules {
     pub function: u64,
     /// The kernel has put this frame on the stack, to call a signal handler.
     pub is_signal: bool,
-    /// The register that has the return address, as seen by the caller.
+    /// The column of the rules that gives the return address (DWARF's return address register).
     pub return_register: Register,
     /// How the caller's registers are found. Registers without a rule are not changed, or lost.
     pub registers: Vec<(Register, RegisterRule<usize>)>,

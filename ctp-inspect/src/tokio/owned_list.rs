@@ -68,7 +68,7 @@ pub fn check(candidates: Headers, reader: &HeaderReader<'_>, stacks: &StackRange
         undecided: 0,
     };
     let mut pauses_left = MAX_PAUSED;
-    // A list has fewer tasks than this, whatever the memory says: each has an address of its own.
+    // The candidates, and later the neighbours that were added.
     let mut pending: Vec<u64> = checked.tasks.keys().copied().collect();
     while let Some(address) = pending.pop() {
         let Some(header) = checked.tasks.get(&address) else {

@@ -231,7 +231,7 @@ impl Target {
     }
 }
 
-/// The name that an entry has itself.
+/// The name in the entry itself, not in the entry of which it is an instance.
 pub(super) fn name_of<'u>(unit: Unit<'u>, entry: &Die<'u>) -> Option<String> {
     let name = unit
         .attr_string(entry.attr_value(gimli::DW_AT_name)?)

@@ -268,7 +268,7 @@ fn count_event(number: u32) -> u32 {
 }
 
 /// Updates the known room in this thread's ring. No room is set while a loss is to be recorded
-/// first, because that loss has used up the room found before.
+/// first, so that the next event takes the slow path, which records the loss.
 pub(crate) fn refresh_room(local: &Local, ring: Ring<'static>) {
     let room = ring.room();
     if !has_unrecorded_loss(local) {

@@ -204,7 +204,8 @@ fn touch_lanes(region: &Region<'_>) {
     rings.for_each(|ring| ring.touch());
 }
 
-/// Opens and maps the recorder's memory, as far as environment, header and file agree.
+/// Opens and maps the recorder's memory. The number of stations is the smallest that the environment, the header and
+/// the size of the file allow.
 fn map(path: Option<&[u8]>, limit: u32) -> Result<Mapping, NotAttached> {
     let path = path.ok_or(NotAttached::NoPath)?;
     // Without these flags, a file under a lease of another process would block the program, and a

@@ -59,8 +59,9 @@ impl Doorbell {
         self.at_arming = newest.collect();
     }
 
-    /// Notes a missing ring. Two events after arming, the flag must be clear: the first came after arming, and its
-    /// writer checked the flag before the second.
+    /// Notes a missing ring. The flag must be clear three numbers after the newest event that was complete at arming: the
+    /// first may have been begun before arming, the second came after, and its writer checked the flag before the
+    /// third.
     fn note_unrung(&mut self, latest: &[Latest]) {
         for (index, latest) in latest.iter().enumerate() {
             let (Some(was), Some(is)) = (self.at_arming.get(&index), latest.reading.newest())

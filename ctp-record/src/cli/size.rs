@@ -28,8 +28,8 @@ impl fmt::Display for NoSize {
 
 impl std::error::Error for NoSize {}
 
-/// The smallest buffer of a thread other than 0, in bytes: in a smaller buffer, events would be overwritten before they
-/// are read.
+/// The smallest buffer of a thread other than 0, in bytes: a smaller buffer would be full before it
+/// is read.
 const MIN_BUFFER: u64 = 1 << 10;
 /// The largest buffer of a thread, in MiB.
 const MAX_BUFFER: u64 = 256;

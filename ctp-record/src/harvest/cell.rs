@@ -34,8 +34,8 @@ pub(super) struct Cell {
     pub recorded: u64,
     /// Events that became no records, because they were lost or left out.
     unrecorded: u64,
-    /// The latest state of wakes that was read; `None` while the runtime reports no wakes. Waker and time
-    /// are written after the count, so intermediate states may be missed.
+    /// The latest state of wakes that was read; `None` while the runtime reports no wakes. Of several wakes
+    /// between two visits, only the latest is seen.
     wakes: Option<WakeState>,
     /// A v1 peer's death has been recorded.
     is_death_emitted: bool,

@@ -30,7 +30,8 @@ impl PassOutcome {
         self.is_cut_short || self.is_held || self.has_pending
     }
 
-    /// Whether the pass has read everything, and in time: every lane was less than a quarter full.
+    /// Whether the pass has read everything, and in time: every lane was less than a quarter full or, without
+    /// lanes, no coroutine had more than one new event.
     fn is_calm(&self) -> bool {
         !self.is_behind() && !self.lost && self.most < 2
     }

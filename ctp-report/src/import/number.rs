@@ -60,7 +60,7 @@ impl Numbering {
     }
 
     /// Whether the middle of three seqs, in the order of time, is wrong: the other two are in order, and
-    /// neither begins another coroutine with the same id.
+    /// the last does not begin another coroutine with the same id.
     pub fn contradicts(self, [before, number, after]: [u64; 3]) -> bool {
         let leaps = before.saturating_add(self.round()) < number;
         let begins_again = after <= self.round() && !leaps;

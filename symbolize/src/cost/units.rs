@@ -11,7 +11,7 @@ use crate::sections::Reader;
 const FILE: u64 = 160;
 /// The charge for each byte of a table of abbreviations.
 const ABBREVIATION_BYTE: u64 = 16;
-/// A longer header of a line program is not parsed: to do that takes a hundred times its length.
+/// A longer header of a line program is not parsed: parsing takes memory of a hundred times its length.
 const MAX_LINE_HEADER_BYTES: u64 = 256 << 10;
 
 /// Charges each table of abbreviations once, and parses each once.

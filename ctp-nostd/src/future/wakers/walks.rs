@@ -6,8 +6,8 @@
 //!   unused: owner = 0 ──> a thread's: owner = its id ──> the thread has exited: the next thread's
 //! ```
 //! A thread claims an entry when it first walks its stack. In a fork, the entries belong to threads
-//! of the parent, so the thread claims an entry again. If all entries are taken by living threads,
-//! the thread has none, and keeps no walks. A kept walk is valid only on the stack of the thread that
+//! of the parent, so the thread claims an entry again. If all entries have owners, and the few owners
+//! that a claim checks are alive, the thread has no entry and keeps no walks. A kept walk is valid only on the stack of the thread that
 //! kept it, so a thread clears the walks in an entry that it claims.
 
 use core::sync::atomic::{AtomicU32, Ordering};

@@ -1,8 +1,8 @@
 //! Closed resources, and the coroutines that waited for them.
 //!
 //! A descriptor number may be reused and closed again, so only the first close after a coroutine began to
-//! wait concerns that coroutine. A coroutine ends once and its id is used once, so waiting for its end is
-//! in vain even if it ended before.
+//! wait concerns that coroutine. A coroutine ends once, so waiting for its end is in vain even
+//! if it ended before, until a probe uses its id again.
 //!
 //! Closes are kept in a log. When the log is full, those that affect a waiting coroutine are set aside,
 //! and the older half of the rest is dropped. So memory grows with the live coroutines, not with the
