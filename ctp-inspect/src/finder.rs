@@ -45,8 +45,8 @@ pub struct FoundTask {
     pub runtime_id: u64,
     /// What the task is doing.
     pub state: TaskState,
-    /// An upper limit of the number of wakers of the task.
-    pub wakers: u32,
+    /// An upper limit of the number of wakers of the task; `None` if unknown.
+    pub wakers: Option<u32>,
     /// The addresses of words that look like wakers of the task. Freed memory may contain such words too, so there may
     /// be more than [`wakers`](Self::wakers).
     pub waker_addresses: Vec<u64>,
@@ -54,31 +54,51 @@ pub struct FoundTask {
     pub stacks: Vec<u32>,
     /// Where the task was spawned: file and line, if the runtime recorded that.
     pub spawned_at: Option<(String, u32)>,
-    /// The functions of the task.
-    pub vtable: TaskVtable,
+    /// What the task has in common with the other tasks of its type.
+    pub layout: TaskLayout,
 }
 
 impl FoundTask {
     /// The memory of the task, from the header to the end of the future.
     pub fn memory(&self) -> Range<u64> {
-        self.address..self.address.saturating_add(self.vtable.trailer_offset)
+        self.address..self.address.saturating_add(self.layout.size_bytes)
+    }
+
+    /// The memory with the waker of another task that awaits the end of this task. Empty if there is none.
+    pub fn joiner(&self) -> Range<u64> {
+        let joiner = &self.layout.joiner;
+        self.address.saturating_add(joiner.start)..self.address.saturating_add(joiner.end)
+    }
+
+    /// The word and the bit in it that are set while a thread polls the task.
+    pub fn running_flag(&self) -> Option<(u64, u64)> {
+        let flag = self.layout.running?;
+        Some((self.address.checked_add(flag.offset)?, flag.mask))
     }
 }
 
-/// The functions and offsets that tasks of a type share.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TaskVtable {
-    /// Address of the vtable.
-    pub address: u64,
-    /// Address of the function that polls a task: `tokio::runtime::task::raw::poll` for the type of
-    /// the future.
+/// What the tasks of a type have in common. Offsets are counted from the header.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskLayout {
+    /// An address that differs between types, such as that of the vtable.
+    pub identity: u64,
+    /// Address of the function that polls a task; 0 if unknown.
     pub poll: u64,
-    /// Where the part after the future begins, counted from the header.
-    pub trailer_offset: u64,
-    /// Where the scheduler begins, counted from the header; `None` in tokio before 1.23.
-    pub scheduler_offset: Option<u64>,
-    /// Where the id of the task is, counted from the header; `None` in tokio before 1.23.
-    pub id_offset: Option<u64>,
-    /// Where the address of the spawn location is, counted from the header, if it is recorded.
-    pub spawn_location_offset: Option<u64>,
+    /// Where the future ends; 0 if unknown.
+    pub size_bytes: u64,
+    /// Where the future begins, if the runtime says so.
+    pub future_offset: Option<u64>,
+    /// Where the waker of another task is that awaits the end of the task; empty if nowhere.
+    pub joiner: Range<u64>,
+    /// The flag that is set while a thread polls the task; `None` if there is none.
+    pub running: Option<RunningFlag>,
+}
+
+/// A flag in a word of a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunningFlag {
+    /// Where the word is, counted from the header.
+    pub offset: u64,
+    /// The bit of the flag.
+    pub mask: u64,
 }

@@ -11,8 +11,7 @@ mod roots;
 use std::collections::HashMap;
 
 use ctp_trace::record::{
-    CoroutineId, InspectedTask, Inspection, InspectionEnd, ProcessId, Record, TaskId, TaskKind,
-    TaskState,
+    CoroutineId, InspectedTask, Inspection, InspectionEnd, ProcessId, Record, TaskId, TaskState,
 };
 
 use symbolize::SearchPaths;
@@ -87,7 +86,7 @@ impl Inspector {
             found.add(finder.find(&*self.target, &self.stacks));
         }
         let numbers = self.numbers_of(&found.tasks, ids);
-        let threads = self.inspect_threads(&numbers);
+        let threads = self.inspect_threads(&found.tasks, &numbers);
         let target = &*self.target;
         let memory = (target, &self.stacks);
         let futures = self.futures.read(memory, &found.tasks, &numbers, ids);
@@ -165,13 +164,21 @@ impl Inspector {
         numbers.collect()
     }
 
-    fn inspect_threads(&mut self, numbers: &HashMap<u64, TaskId>) -> InspectedThreads {
-        let tasks = numbers
-            .iter()
-            .map(|(&address, &id)| PollableTask { id, address });
-        let mut tasks: Vec<_> = tasks.collect();
-        tasks.sort_unstable_by_key(|task| task.address);
-        self.threads.inspect(&*self.target, self.process, &tasks)
+    fn inspect_threads(
+        &mut self,
+        tasks: &[FoundTask],
+        numbers: &HashMap<u64, TaskId>,
+    ) -> InspectedThreads {
+        let pollable = tasks.iter().filter_map(|task| {
+            Some(PollableTask {
+                id: *numbers.get(&task.address)?,
+                address: task.address,
+                running: task.running_flag()?,
+            })
+        });
+        let mut pollable: Vec<_> = pollable.collect();
+        pollable.sort_unstable_by_key(|task| task.address);
+        self.threads.inspect(&*self.target, self.process, &pollable)
     }
 
     fn records_of(
@@ -193,14 +200,14 @@ impl Inspector {
                 runtime_id: task.runtime_id,
                 spawned_at: task.spawned_at.clone(),
                 state: task.state,
-                wakers: (task.kind == TaskKind::Tokio).then_some(task.wakers),
+                wakers: task.wakers,
                 waker_holders: holders.of(task, &future.wakers),
                 polled_by: polled_by(task, threads.get(&numbers[&task.address])),
                 name: future.name,
                 stack,
                 waits: future.waits,
                 holds: future.holds,
-                size_bytes: task.vtable.trailer_offset,
+                size_bytes: task.layout.size_bytes,
                 coroutine: CoroutineId::default(),
             }
         });

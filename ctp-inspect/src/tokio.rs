@@ -16,10 +16,10 @@ pub mod owned_list;
 pub mod pass;
 pub mod references;
 pub mod state;
+pub mod vtable;
 
 mod spawn_location;
 mod version;
-mod vtable;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -203,17 +203,17 @@ impl TokioFinder {
         let mut locations = spawn_location::SpawnLocations::new(target);
         let tasks = headers.values().filter_map(|header| {
             let vtable = *self.index.vtables.get(&header.vtable)?;
-            let address = header.address;
+            let (address, kind) = (header.address, kind(header));
             Some(FoundTask {
                 address,
-                kind: kind(header),
+                kind,
                 runtime_id: header.id,
                 state: header.state.state(),
-                wakers: header.state.wakers(),
+                wakers: (kind == TaskKind::Tokio).then(|| header.state.wakers()),
                 waker_addresses: wakers.remove(&address).unwrap_or_default(),
                 stacks: references.remove(&address).unwrap_or_default().stacks,
                 spawned_at: locations.of(address, &vtable),
-                vtable,
+                layout: vtable.layout(),
             })
         });
         tasks.collect()

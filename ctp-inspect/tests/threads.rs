@@ -112,6 +112,8 @@ fn pollable(place: &Place) -> PollableTask {
     PollableTask {
         id: TaskId(place.tid),
         address: place.task,
+        // The lowest bit in the first word of a task of tokio.
+        running: (place.task, 1),
     }
 }
 

@@ -54,10 +54,10 @@ impl Futures {
         self.awaits.begin(target);
         let mut found = FoundFutures::default();
         let mut gaps = BTreeMap::new();
-        for task in tasks.iter().filter(|task| task.vtable.poll != 0) {
+        for task in tasks.iter().filter(|task| task.layout.poll != 0) {
             let future = TaskFuture {
                 header: task.address,
-                poll: task.vtable.poll,
+                poll: task.layout.poll,
             };
             let mut awaits = self
                 .awaits

@@ -14,8 +14,6 @@ use crate::target::{EpollInterest, Target};
 
 /// Size and alignment of tokio's I/O resources, in bytes.
 const IO_SLOT_BYTES: u64 = 128;
-/// Size of a task's trailer: two neighbours in the list of tasks, and a waker.
-const TRAILER_BYTES: u64 = 32;
 /// The maximum distance from the start of a waiter's node to the waker in the node.
 const MAX_WAITER_BYTES: u64 = 64;
 
@@ -86,7 +84,7 @@ impl<'t> Holders<'t> {
                 candidates.proven.push(holder);
             }
         }
-        candidates.choose(task.wakers as usize)
+        candidates.choose(task.wakers.unwrap_or(0) as usize)
     }
 
     fn add(&self, task: &FoundTask, waker: u64, candidates: &mut Candidates) {
@@ -103,7 +101,7 @@ impl<'t> Holders<'t> {
             match self.cells.containing(waker) {
                 Some(cell) if cell.address != task.address => {
                     let holder = WakerHolder::Task(self.numbers[&cell.address]);
-                    candidates.list_of(cell.is_trailer).push(holder);
+                    candidates.list_of(cell.is_joiner).push(holder);
                 }
                 _ => candidates.in_memory.push(WakerHolder::Memory(waker)),
             }
@@ -164,46 +162,57 @@ fn slots(target: &dyn Target, interests: &[EpollInterest]) -> HashMap<u64, u32> 
     slots.map(|slot| (slot.data, slot.fd)).collect()
 }
 
-/// A task's memory with the trailer, which has the waker of a task that awaits this task.
-fn with_trailer(task: &FoundTask) -> Range<u64> {
-    let memory = task.memory();
-    memory.start..memory.end.saturating_add(TRAILER_BYTES)
-}
-
 /// The memory of tasks. Where ranges are nested, an address belongs to the innermost task.
 #[derive(Debug, Default)]
 struct Cells {
-    /// Start, end, and the greatest end so far, sorted by start.
-    ranges: Vec<(u64, u64, u64)>,
+    /// Sorted by start.
+    ranges: Vec<CellRange>,
+}
+
+/// The memory of a task.
+#[derive(Debug)]
+struct CellRange {
+    /// From the header to the end of the future, or of the waker of another task that awaits this task.
+    range: Range<u64>,
+    /// The greatest end of this range and of those before.
+    greatest: u64,
+    /// The waker of another task that awaits this task.
+    joiner: Range<u64>,
 }
 
 impl Cells {
     fn of(tasks: &[FoundTask]) -> Self {
-        let mut ranges: Vec<_> = tasks.iter().map(with_trailer).collect();
-        ranges.sort_unstable_by_key(|range| range.start);
-        let mut greatest = 0;
-        let ranges = ranges.into_iter().map(|range| {
-            greatest = range.end.max(greatest);
-            (range.start, range.end, greatest)
+        let ranges = tasks.iter().map(|task| {
+            let (memory, joiner) = (task.memory(), task.joiner());
+            CellRange {
+                range: memory.start..memory.end.max(joiner.end),
+                greatest: 0,
+                joiner,
+            }
         });
-        Cells {
-            ranges: ranges.collect(),
+        let mut ranges: Vec<_> = ranges.collect();
+        ranges.sort_unstable_by_key(|cell| cell.range.start);
+        let mut greatest = 0;
+        for cell in &mut ranges {
+            greatest = cell.range.end.max(greatest);
+            cell.greatest = greatest;
         }
+        Cells { ranges }
     }
 
     /// The innermost range that contains an address.
     fn containing(&self, address: u64) -> Option<Cell> {
         let after = self
             .ranges
-            .partition_point(|(start, _, _)| *start <= address);
-        for (start, end, greatest) in self.ranges[..after].iter().rev() {
-            if address < *end {
+            .partition_point(|cell| cell.range.start <= address);
+        for cell in self.ranges[..after].iter().rev() {
+            if address < cell.range.end {
                 return Some(Cell {
-                    address: *start,
-                    is_trailer: *end <= address.saturating_add(TRAILER_BYTES),
+                    address: cell.range.start,
+                    is_joiner: cell.joiner.contains(&address),
                 });
             }
-            if *greatest <= address {
+            if cell.greatest <= address {
                 return None;
             }
         }
@@ -215,21 +224,22 @@ impl Cells {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cell {
     address: u64,
-    /// The address is in the trailer, where a word with a waker is certainly in use.
-    is_trailer: bool,
+    /// The address is where the waker of another task is that awaits this task. A waker there is certainly in use.
+    is_joiner: bool,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finder::TaskVtable;
+    use crate::finder::TaskLayout;
 
     fn task(address: u64, bytes: u64) -> FoundTask {
         FoundTask {
             address,
-            vtable: TaskVtable {
-                trailer_offset: bytes,
-                ..TaskVtable::default()
+            layout: TaskLayout {
+                size_bytes: bytes,
+                joiner: bytes..bytes + 0x20,
+                ..TaskLayout::default()
             },
             ..FoundTask::default()
         }

@@ -38,7 +38,7 @@ pub struct Identities {
 struct Identity {
     address: u64,
     runtime_id: u64,
-    vtable: u64,
+    of_type: u64,
 }
 
 impl Identities {
@@ -47,7 +47,7 @@ impl Identities {
         let identity = Identity {
             address: task.address,
             runtime_id: task.runtime_id,
-            vtable: task.vtable.address,
+            of_type: task.layout.identity,
         };
         *self
             .numbers

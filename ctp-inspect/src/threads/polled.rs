@@ -12,10 +12,10 @@ pub struct PollableTask {
     pub id: TaskId,
     /// Address of the task's header.
     pub address: u64,
+    /// The address of a word, and the bit in it that is set while a thread polls the task.
+    pub running: (u64, u64),
 }
 
-/// The bit in the first word of a tokio task that is set while a thread polls the task.
-const RUNNING: u64 = 1;
 /// The maximum number of words on the stack that are searched.
 const MAX_WORDS: u64 = 1 << 16;
 
@@ -27,7 +27,8 @@ pub fn task(target: &dyn Target, frames: &[StackFrame], tasks: &[PollableTask]) 
         let Ok(at) = tasks.binary_search_by_key(&word, |task| task.address) else {
             continue;
         };
-        let is_running = target.word(word).is_some_and(|state| state & RUNNING != 0);
+        let (state, flag) = tasks[at].running;
+        let is_running = target.word(state).is_some_and(|state| state & flag != 0);
         if is_running && !found.contains(&tasks[at].id) {
             found.push(tasks[at].id);
         }

@@ -1,9 +1,9 @@
 //! [`TaskHeader`]: the words at the start of a task of tokio, which identify the task and its neighbours.
 
-use crate::finder::TaskVtable;
 use crate::scan::Piece;
 use crate::target::Target;
 use crate::tokio::state::StateWord;
+use crate::tokio::vtable::TaskVtable;
 
 /// Where the vtable's address is, counted from the header.
 pub const VTABLE_OFFSET: u64 = 16;

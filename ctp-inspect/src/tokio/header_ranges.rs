@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use foldhash::HashMap;
 
-use crate::finder::TaskVtable;
 use crate::tokio::owned_list::Headers;
+use crate::tokio::vtable::TaskVtable;
 
 /// Tasks with a gap of at most this many bytes are read together.
 const MAX_GAP: u64 = 2048;

@@ -6,10 +6,10 @@ use std::ops::Range;
 
 use foldhash::HashMap;
 
-use crate::finder::TaskVtable;
 use crate::modules::{Module, Modules};
 use crate::scan::Scan;
 use crate::target::Target;
+use crate::tokio::vtable::TaskVtable;
 use crate::tokio::{version, vtable};
 
 /// Vtables and versions of tokio in the modules of a process.

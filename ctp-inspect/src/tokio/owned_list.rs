@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use foldhash::HashMap;
 
-use crate::finder::TaskVtable;
 use crate::scan::Piece;
 use crate::stack_ranges::StackRanges;
 use crate::target::Target;
 use crate::tokio::header::TaskHeader;
+use crate::tokio::vtable::TaskVtable;
 
 /// How often a task with disagreeing neighbours is read without pauses.
 const MAX_READS: u32 = 3;

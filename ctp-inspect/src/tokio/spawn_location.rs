@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::finder::TaskVtable;
 use crate::target::Target;
+use crate::tokio::vtable::TaskVtable;
 
 /// No path of a source file is longer.
 const MAX_BYTES: u64 = 4096;

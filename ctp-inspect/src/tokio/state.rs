@@ -3,7 +3,8 @@
 
 use ctp_trace::record::TaskState;
 
-const RUNNING: u64 = 1;
+/// The bit that is set while a thread polls the task.
+pub const RUNNING: u64 = 1;
 const COMPLETE: u64 = 1 << 1;
 const NOTIFIED: u64 = 1 << 2;
 const JOIN_INTEREST: u64 = 1 << 3;

@@ -6,10 +6,11 @@
 
 use std::ops::Range;
 
-use crate::finder::TaskVtable;
+use crate::finder::{RunningFlag, TaskLayout};
 use crate::modules::Module;
 use crate::scan::Scan;
 use crate::target::Target;
+use crate::tokio::state;
 
 const FUNCTIONS: usize = 7;
 const FUNCTIONS_BEFORE_1_23: usize = 8;
@@ -21,6 +22,44 @@ const MAX_SCHEDULER_BYTES: u64 = 256;
 const MAX_FUTURE_BYTES: u64 = 1 << 28;
 /// Words of a vtable, with the fourth offset.
 const WORDS: usize = 11;
+/// Size of a task's trailer: two neighbours in the list of tasks, and the waker of a task that awaits this task.
+const TRAILER_BYTES: u64 = 32;
+
+/// The functions and offsets that tasks of a type share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskVtable {
+    /// Address of the vtable.
+    pub address: u64,
+    /// Address of the function that polls a task: `tokio::runtime::task::raw::poll` for the type of
+    /// the future.
+    pub poll: u64,
+    /// Where the part after the future begins, counted from the header.
+    pub trailer_offset: u64,
+    /// Where the scheduler begins, counted from the header; `None` in tokio before 1.23.
+    pub scheduler_offset: Option<u64>,
+    /// Where the id of the task is, counted from the header; `None` in tokio before 1.23.
+    pub id_offset: Option<u64>,
+    /// Where the address of the spawn location is, counted from the header, if it is recorded.
+    pub spawn_location_offset: Option<u64>,
+}
+
+impl TaskVtable {
+    /// What the tasks with this vtable have in common.
+    pub fn layout(&self) -> TaskLayout {
+        let trailer = self.trailer_offset;
+        TaskLayout {
+            identity: self.address,
+            poll: self.poll,
+            size_bytes: trailer,
+            future_offset: None,
+            joiner: trailer..trailer.saturating_add(TRAILER_BYTES),
+            running: Some(RunningFlag {
+                offset: 0,
+                mask: state::RUNNING,
+            }),
+        }
+    }
+}
 
 /// The vtables of a module, sorted by address.
 pub fn find(target: &dyn Target, scan: &mut Scan, module: &Module) -> Vec<TaskVtable> {
