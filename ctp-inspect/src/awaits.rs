@@ -18,6 +18,7 @@ mod own;
 mod root;
 mod search;
 mod set;
+mod task;
 mod view;
 mod waker;
 mod wakers;
@@ -30,18 +31,18 @@ use ctp_trace::record::{AwaitFrame, HeldLock, Resource, TaskId, TaskWait};
 use symbolize::SearchPaths;
 
 use crate::target::Target;
-use crate::tokio::header::VTABLE_OFFSET;
-use crate::tokio::state::StateWord;
 use crate::types::layout::Type;
 use crate::types::{TypeRef, Types};
 use facts::TypeFacts;
 use frame::Walk;
+use known::{Known, known};
 use leaf::Awaited;
 use memory::{PagePool, Pages};
 use view::{Value, View};
 use waker::{Registered, WakerOwner};
 
 pub use root::RootFuture;
+pub use task::{TaskFuture, TaskMemory};
 
 /// Reads the await stacks of tasks.
 pub struct Awaits {
@@ -50,15 +51,6 @@ pub struct Awaits {
     descriptors: RefCell<HashMap<u64, u32>>,
     facts: TypeFacts,
     pages: PagePool,
-}
-
-/// A task of tokio with a future to be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TaskFuture {
-    /// Address of the task's header.
-    pub header: u64,
-    /// Address of the function that polls the task.
-    pub poll: u64,
 }
 
 /// What the future of a task says.
@@ -118,6 +110,8 @@ impl RegisteredWaker {
     }
 }
 
+/// The maximum number of wrappers around the future of a task.
+const MAX_WRAPPERS: usize = 8;
 /// How many times a future is read if it changes during each reading.
 const MAX_READINGS: u32 = 3;
 
@@ -142,7 +136,8 @@ impl Awaits {
 
     /// Reads the future of a task. `tasks` returns the task with its header at an address.
     ///
-    /// The result is empty if the type of the future is unknown, if a thread polls the task, or if the task has ended.
+    /// The result is empty if the type of the future is unknown. The result is only a name if a thread polls the task, or
+    /// if the task has ended.
     /// The result is only a gap if the future keeps changing, or if equal functions of several futures were merged.
     pub fn of(
         &self,
@@ -150,29 +145,46 @@ impl Awaits {
         target: &dyn Target,
         tasks: &dyn Fn(u64) -> Option<TaskId>,
     ) -> TaskAwaits {
-        let cells = self.types.task_cells(target, task.poll);
-        let cell = match *cells {
+        let types = self.types.task_types(target, task.poll);
+        let of = match *types {
             [] => return TaskAwaits::default(),
-            [cell] => cell,
+            [of] => of,
             _ => return TaskAwaits::gap("equal functions of several futures were merged"),
         };
         for _ in 0..MAX_READINGS {
             let pages = Pages::of(target, &self.pages);
             if !task.is_suspended(&pages) {
-                return TaskAwaits::default();
+                return TaskAwaits {
+                    name: self.name_of(of),
+                    ..TaskAwaits::default()
+                };
             }
             let view = self.view(&pages);
-            let cell = Value {
-                of: cell,
-                address: task.header,
-            };
-            let found = self.read(&view, cell, tasks);
-            let size = self.types.layout(cell.of).map_or(0, |of| of.size);
-            if pages.is_unchanged(task.header, size) {
+            let found = self.read(&view, task, of, tasks);
+            if pages.is_unchanged(task.header, task.size_bytes(&view, of)) {
                 return found;
             }
         }
         TaskAwaits::gap("a future changed while it was read")
+    }
+
+    /// The name of the future of a type of tasks. Wrappers around the future are left out.
+    fn name_of(&self, task: TypeRef) -> String {
+        let mut next = self.first_parameter(task);
+        for _ in 0..MAX_WRAPPERS {
+            let Some(of) = next.and_then(|of| self.types.layout(of)) else {
+                break;
+            };
+            if !is_wrapper(&of.path) {
+                return shown(&of);
+            }
+            next = next.and_then(|of| self.first_parameter(of));
+        }
+        String::new()
+    }
+
+    fn first_parameter(&self, of: TypeRef) -> Option<TypeRef> {
+        self.types.layout(of)?.parameters.first().copied()
     }
 
     /// Sentences about why stacks are missing.
@@ -183,21 +195,24 @@ impl Awaits {
     fn read(
         &self,
         view: &View<'_>,
-        cell: Value,
+        task: TaskFuture,
+        of: TypeRef,
         tasks: &dyn Fn(u64) -> Option<TaskId>,
     ) -> TaskAwaits {
-        let Some(future) = future_in(view, cell) else {
+        let Some(future) = task.future(view, of) else {
             return TaskAwaits::gap("the memory of a task is not as its type says");
         };
-        self.walk(view, future, WakerOwner::Task(cell.address), tasks)
+        let owner = (WakerOwner::Task(task.header), task.wakers(view.pages));
+        self.walk(view, future, owner, tasks)
     }
 
-    /// Follows a future from the outermost function to the innermost ones.
+    /// Follows a future from the outermost function to the innermost ones. `owner` is what the wakers lead to, and an
+    /// upper limit of their number; `None` if that is unknown.
     fn walk(
         &self,
         view: &View<'_>,
         future: Value,
-        owner: WakerOwner,
+        owner: (WakerOwner, Option<u32>),
         tasks: &dyn Fn(u64) -> Option<TaskId>,
     ) -> TaskAwaits {
         let descriptors = self.descriptors.borrow();
@@ -219,18 +234,6 @@ impl Awaits {
     }
 }
 
-impl TaskFuture {
-    /// Whether the task has not ended and no thread polls the task. The memory of a task that has ended may have been
-    /// overwritten, or belong to another task.
-    fn is_suspended(self, pages: &Pages<'_>) -> bool {
-        let word = |address: Option<u64>| pages.word(address?);
-        let state = word(Some(self.header)).map(StateWord);
-        let vtable = word(self.header.checked_add(VTABLE_OFFSET));
-        word(vtable) == Some(self.poll)
-            && state.is_some_and(|state| state.is_alive() && !state.is_running())
-    }
-}
-
 impl TaskAwaits {
     fn gap(sentence: &str) -> Self {
         Self {
@@ -240,16 +243,10 @@ impl TaskAwaits {
     }
 }
 
-/// The future in the cell of a task, unless the future has ended.
-fn future_in(view: &View<'_>, cell: Value) -> Option<Value> {
-    let core = view.member(cell, "core")?;
-    let stage = view.unwrapped(view.member(core, "stage")?);
-    // The stage is in a struct of its own.
-    let inner = view.member(stage, "stage");
-    let stage = view.unwrapped(inner.unwrap_or(stage));
-    let (name, contents) = view.variant_name(stage)?;
-    let future = view.member(contents, "__0")?;
-    (name == "Running").then_some(future)
+/// Whether the first generic parameter of a type with this path is the future of interest.
+fn is_wrapper(path: &str) -> bool {
+    let is_box = matches!(path, "core::pin::Pin" | "alloc::boxed::Box");
+    is_box || matches!(known(path), Some(Known::Wrapper | Known::Around(_)))
 }
 
 /// The name of a future as the user wrote it.

@@ -30,7 +30,12 @@ impl Found {
         self.tasks.extend(other.tasks);
         self.tasks.sort_by_key(|task| task.address);
         self.runtimes.extend(other.runtimes);
-        self.gaps.extend(other.gaps);
+        for gap in other.gaps {
+            // Each finder searches the same memory.
+            if !self.gaps.contains(&gap) {
+                self.gaps.push(gap);
+            }
+        }
     }
 }
 
@@ -47,6 +52,9 @@ pub struct FoundTask {
     pub state: TaskState,
     /// An upper limit of the number of wakers of the task; `None` if unknown.
     pub wakers: Option<u32>,
+    /// The number of wakers that an executor keeps of its own task, to drop the task at the end. They are not among
+    /// [`wakers`](Self::wakers) and [`waker_addresses`](Self::waker_addresses).
+    pub kept_wakers: u32,
     /// The addresses of words that look like wakers of the task. Freed memory may contain such words too, so there may
     /// be more than [`wakers`](Self::wakers).
     pub waker_addresses: Vec<u64>,

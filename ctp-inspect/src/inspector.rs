@@ -16,6 +16,7 @@ use ctp_trace::record::{
 
 use symbolize::SearchPaths;
 
+use crate::async_task::AsyncTaskFinder;
 use crate::finder::{Finder, Found, FoundTask};
 use crate::inspector::changes::Changes;
 use crate::inspector::futures::{FutureByTask, Futures};
@@ -62,7 +63,10 @@ impl Inspector {
         Inspector {
             target,
             process,
-            finders: vec![Box::new(TokioFinder::default())],
+            finders: vec![
+                Box::new(TokioFinder::default()),
+                Box::new(AsyncTaskFinder::default()),
+            ],
             stacks: StackRanges::default(),
             identities: Identities::default(),
             changes: Changes::default(),

@@ -16,12 +16,16 @@
 //! # Ok::<(), ctp_inspect::TargetError>(())
 //! ```
 
+pub mod async_task;
 pub mod awaits;
 pub mod core_file;
+pub mod crate_version;
 pub mod finder;
+pub mod function_runs;
 pub mod inspector;
 pub mod leaf_functions;
 pub mod modules;
+pub mod references;
 pub mod scan;
 pub mod stack_ranges;
 pub mod stacks;

@@ -48,6 +48,16 @@ impl Piece<'_> {
         offset.is_multiple_of(8).then(|| u64::from_le_bytes(*word))
     }
 
+    /// Copies the words from an address on. Returns whether the piece has all of them.
+    pub fn copy(&self, address: u64, words: &mut [u64]) -> bool {
+        let addresses = (0..).map(|index| address.checked_add(8 * index));
+        words.iter_mut().zip(addresses).all(|(word, address)| {
+            let found = address.and_then(|address| self.word(address));
+            *word = found.unwrap_or_default();
+            found.is_some()
+        })
+    }
+
     /// Calls `found` for each word within `values`, and for each word within `repeated` that equals the word
     /// before it. The arguments are the address of the word, its value, and the value of the word before.
     /// `before` is the word before the piece. Inspections spend most of their time in this loop.
@@ -129,13 +139,17 @@ pub struct WritableMemory {
     pub ranges: Vec<Range<u64>>,
     /// Bytes that are left out because of the limit.
     pub skipped: u64,
+    limit: u64,
 }
 
 impl WritableMemory {
     /// All writable memory that was ever used, from mappings of up to `limit` bytes in total. Shared mappings of files
     /// are left out, because this memory is not the program's own.
     pub fn of(target: &dyn Target, limit: u64) -> Self {
-        let mut memory = WritableMemory::default();
+        let mut memory = WritableMemory {
+            limit,
+            ..WritableMemory::default()
+        };
         let mut bytes = 0_u64;
         let mappings = target.mappings().iter();
         for mapping in mappings.filter(|mapping| is_searched(mapping)) {
@@ -147,6 +161,22 @@ impl WritableMemory {
             }
         }
         memory
+    }
+
+    /// Sentences about what was not searched. `unreadable` is the number of bytes that could not be read.
+    pub fn gaps(&self, unreadable: u64) -> Vec<String> {
+        let mut gaps = Vec::new();
+        if 0 < self.skipped {
+            gaps.push(format!(
+                "{} MiB of memory were not searched for tasks, because there is more than {} MiB",
+                self.skipped >> 20,
+                self.limit >> 20
+            ));
+        }
+        if 0 < unreadable {
+            gaps.push(format!("{unreadable} bytes of memory could not be read"));
+        }
+        gaps
     }
 
     /// The smallest range that contains all memory.

@@ -14,12 +14,10 @@ pub mod header_ranges;
 pub mod index;
 pub mod owned_list;
 pub mod pass;
-pub mod references;
 pub mod state;
 pub mod vtable;
 
 mod spawn_location;
-mod version;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -27,6 +25,8 @@ use std::ops::Range;
 use ctp_trace::record::TaskKind;
 
 use crate::finder::{Finder, Found, FoundTask};
+use crate::references::collected::CollectedWords;
+use crate::references::{self, ReferenceSearch, References};
 use crate::scan::{Scan, WritableMemory};
 use crate::stack_ranges::{StackRanges, possible_stacks};
 use crate::target::Target;
@@ -34,11 +34,12 @@ use crate::tokio::header::TaskHeader;
 use crate::tokio::header_ranges::ranges_of;
 use crate::tokio::index::VtableIndex;
 use crate::tokio::owned_list::{Checked, HeaderReader, Headers};
-use crate::tokio::pass::{CollectedWords, Pass};
-use crate::tokio::references::{ReferenceSearch, References};
+use crate::tokio::pass::Pass;
 
 /// At most this many bytes of writable memory are searched.
 const MAX_BYTES: u64 = 16 << 30;
+/// The neighbours in the owner's list take this many bytes at the start of the trailer.
+const NEIGHBOURS_BYTES: u64 = 16;
 
 /// Finds the tasks of tokio, from 1.21 on.
 #[derive(Debug, Default)]
@@ -70,10 +71,12 @@ impl Finder for TokioFinder {
         self.complete(searched, &checked.tasks, &mut references);
         self.drop_remains(&mut checked, &references, memory.skipped + unreadable == 0);
         let tasks = self.tasks(target, &checked.tasks, references);
+        let mut gaps = memory.gaps(unreadable);
+        gaps.extend(gap_of_undecided(checked.undecided));
         Found {
             runtimes: self.runtimes(!tasks.is_empty()),
             tasks,
-            gaps: gaps(&memory, unreadable, checked.undecided),
+            gaps,
         }
     }
 }
@@ -115,7 +118,7 @@ impl TokioFinder {
             let found = self.search(searched, &uncertain, ranges, &CollectedWords::default());
             let proven = found
                 .into_iter()
-                .filter(|(task, found)| found.prove(&tasks[task]));
+                .filter(|(task, found)| tasks[task].is_proven_by(found));
             references.extend(proven);
         }
     }
@@ -125,7 +128,7 @@ impl TokioFinder {
         let mut uncertain = tasks.clone();
         uncertain.retain(|address, task| {
             let references = references.get(address);
-            self.may_be_task(task) && !references.is_some_and(|found| found.prove(task))
+            self.may_be_task(task) && !references.is_some_and(|found| task.is_proven_by(found))
         });
         uncertain
     }
@@ -138,13 +141,27 @@ impl TokioFinder {
         ranges: &[Range<u64>],
         words: &CollectedWords,
     ) -> HashMap<u64, References> {
-        let mut search = ReferenceSearch::new(target, stacks, tasks, &self.index);
+        let addresses = tasks.keys().copied().collect();
+        let links = self.links(tasks);
+        let mut search = ReferenceSearch::new(target, stacks, addresses, links);
         search.add_collected(words);
-        let index = &mut self.index;
+        let wakers = &mut self.index.wakers;
         self.scan.each_piece(target, ranges, |piece| {
-            search.search(&piece, index);
+            search.search(&piece, wakers);
         });
         search.finish()
+    }
+
+    /// Where these tasks keep their neighbours in the owner's list, sorted.
+    fn links(&self, tasks: &Headers) -> Vec<Range<u64>> {
+        let links = tasks.values().filter_map(|task| {
+            let vtable = self.index.vtables.get(&task.vtable)?;
+            let trailer = task.address.checked_add(vtable.trailer_offset)?;
+            Some(trailer..trailer.saturating_add(NEIGHBOURS_BYTES))
+        });
+        let mut links: Vec<_> = links.collect();
+        links.sort_unstable_by_key(|link| link.start);
+        links
     }
 
     /// Drops tasks that have ended since they were found. Otherwise both a task and the task that was
@@ -182,7 +199,7 @@ impl TokioFinder {
         checked.tasks.retain(|address, task| {
             let is_proven = references
                 .get(address)
-                .is_some_and(|references| references.prove(task));
+                .is_some_and(|references| task.is_proven_by(references));
             let is_owned = task.owner != 0;
             self.may_be_task(task) && (is_proven || is_owned && !is_search_complete)
         });
@@ -210,6 +227,7 @@ impl TokioFinder {
                 runtime_id: header.id,
                 state: header.state.state(),
                 wakers: (kind == TaskKind::Tokio).then(|| header.state.wakers()),
+                kept_wakers: 0,
                 waker_addresses: wakers.remove(&address).unwrap_or_default(),
                 stacks: references.remove(&address).unwrap_or_default().stacks,
                 spawned_at: locations.of(address, &vtable),
@@ -238,22 +256,8 @@ fn kind(header: &TaskHeader) -> TaskKind {
     }
 }
 
-fn gaps(memory: &WritableMemory, unreadable: u64, undecided: usize) -> Vec<String> {
-    let mut gaps = Vec::new();
-    if 0 < memory.skipped {
-        gaps.push(format!(
-            "{} MiB of memory were not searched for tasks, because there is more than {} MiB",
-            memory.skipped >> 20,
-            MAX_BYTES >> 20
-        ));
-    }
-    if 0 < unreadable {
-        gaps.push(format!("{unreadable} bytes of memory could not be read"));
-    }
-    if 0 < undecided {
-        gaps.push(format!(
-            "{undecided} tasks of tokio changed too quickly to be told from remains of tasks"
-        ));
-    }
-    gaps
+fn gap_of_undecided(tasks: usize) -> Option<String> {
+    (0 < tasks).then(|| {
+        format!("{tasks} tasks of tokio changed too quickly to be told from remains of tasks")
+    })
 }

@@ -53,8 +53,8 @@ pub struct Types {
     modules: RefCell<Modules>,
     layouts: RefCell<HashMap<TypeRef, Option<Rc<Type>>>>,
     awaited_places: RefCell<HashMap<(TypeRef, TypeRef), Option<AwaitedPlace>>>,
-    /// The cells of the tasks that each function polls, by the address of the function.
-    cells: RefCell<HashMap<u64, Rc<[TypeRef]>>>,
+    /// The types of the tasks that each function polls, by the address of the function.
+    tasks: RefCell<HashMap<u64, Rc<[TypeRef]>>>,
     /// The type that each vtable is for, by the address of the vtable.
     vtables: RefCell<HashMap<u64, Option<TypeRef>>>,
     gaps: RefCell<BTreeSet<String>>,
@@ -81,7 +81,7 @@ impl Types {
             modules: RefCell::default(),
             layouts: RefCell::default(),
             awaited_places: RefCell::default(),
-            cells: RefCell::default(),
+            tasks: RefCell::default(),
             vtables: RefCell::default(),
             gaps: RefCell::default(),
             layouts_left: Cell::new(MAX_LAYOUTS),
@@ -90,22 +90,23 @@ impl Types {
 
     /// Forgets what is at which address. The program may have loaded and unloaded libraries.
     pub fn forget_addresses(&self) {
-        self.cells.take();
+        self.tasks.take();
         self.vtables.take();
     }
 
-    /// The cells of the tasks that the function at this address polls. A cell contains the future.
-    /// Empty if unknown. Several if the linker merged equal functions.
-    pub fn task_cells(&self, target: &dyn Target, poll: u64) -> Rc<[TypeRef]> {
-        if let Some(known) = self.cells.borrow().get(&poll) {
+    /// The types of the tasks that the function at this address polls: tokio's `Cell`, which contains the future, or
+    /// `RawTask` of async-task, of which the future is the first generic parameter. Empty if unknown. Several if the
+    /// linker merged equal functions.
+    pub fn task_types(&self, target: &dyn Target, poll: u64) -> Rc<[TypeRef]> {
+        if let Some(known) = self.tasks.borrow().get(&poll) {
             return Rc::clone(known);
         }
-        let cells: Rc<[TypeRef]> = self.new_task_cells(target, poll).into();
-        self.cells.borrow_mut().insert(poll, Rc::clone(&cells));
-        cells
+        let types: Rc<[TypeRef]> = self.new_task_types(target, poll).into();
+        self.tasks.borrow_mut().insert(poll, Rc::clone(&types));
+        types
     }
 
-    fn new_task_cells(&self, target: &dyn Target, poll: u64) -> Vec<TypeRef> {
+    fn new_task_types(&self, target: &dyn Target, poll: u64) -> Vec<TypeRef> {
         let Some((number, module, address)) = self.stated(target, poll) else {
             return Vec::new();
         };
@@ -116,8 +117,8 @@ impl Types {
             );
             self.gaps.borrow_mut().insert(gap);
         }
-        let cells = module.task_cells(address).into_iter();
-        cells.map(|entry| TypeRef::new(number, entry)).collect()
+        let types = module.task_types(address).into_iter();
+        types.map(|entry| TypeRef::new(number, entry)).collect()
     }
 
     /// The type with the vtable at this address; `None` if unknown or ambiguous.

@@ -8,7 +8,6 @@ use ctp_trace::record::{TaskId, TaskWait};
 use super::view::{Value, View};
 use super::waker::WakerOwner;
 use super::wakers::{FoundWakers, WakerSearch};
-use crate::tokio::state::StateWord;
 
 /// The futures of a task, by how their wakers are found.
 #[derive(Debug, Default)]
@@ -49,11 +48,12 @@ impl Account {
         leaves.count()
     }
 
-    /// Completes the waits for which it is not known yet whether they have a waker of this owner.
+    /// Completes the waits for which it is not known yet whether they have a waker of this owner. `wakers` is an upper
+    /// limit of the number of its wakers. For a thread, that is unknown.
     pub(super) fn settle(
         self,
         view: &View<'_>,
-        owner: WakerOwner,
+        (owner, wakers): (WakerOwner, Option<u32>),
         tasks: &dyn Fn(u64) -> Option<TaskId>,
         waits: &mut [TaskWait],
     ) {
@@ -67,7 +67,8 @@ impl Account {
             .collect();
         let elsewhere = search().run(self.owners.iter().copied()).wakers;
         let hidden = self.hidden(waits, &search);
-        let is_complete = wakers(view, owner) == Some(elsewhere.len() + hidden);
+        let found = u32::try_from(elsewhere.len() + hidden).ok();
+        let is_complete = found.is_some() && wakers == found;
         for (wait, found) in of_open {
             if let Some(wait) = waits.get_mut(wait) {
                 wait.has_waker = has_waker(&found, is_complete);
@@ -82,14 +83,4 @@ fn has_waker(found: &FoundWakers, is_complete: bool) -> Option<bool> {
     }
     let is_without = is_complete && !found.is_cut;
     is_without.then_some(false)
-}
-
-/// An upper limit of the number of wakers of a task. `None` for other owners, such as a thread: the number of their
-/// wakers is unknown.
-fn wakers(view: &View<'_>, owner: WakerOwner) -> Option<usize> {
-    let WakerOwner::Task(header) = owner else {
-        return None;
-    };
-    let state = StateWord(view.pages.word(header)?);
-    usize::try_from(state.wakers()).ok()
 }

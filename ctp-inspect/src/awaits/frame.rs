@@ -18,6 +18,8 @@ use crate::types::layout::{Type, Variant};
 pub(super) struct Walk<'w> {
     pub(super) view: &'w View<'w>,
     owner: WakerOwner,
+    /// An upper limit of the number of wakers of the task; `None` if unknown.
+    wakers: Option<u32>,
     tasks: &'w dyn Fn(u64) -> Option<TaskId>,
     descriptors: &'w HashMap<u64, u32>,
     found: TaskAwaits,
@@ -51,13 +53,14 @@ const MAX_DEPTH: u32 = 256;
 impl<'w> Walk<'w> {
     pub(super) fn new(
         view: &'w View<'w>,
-        owner: WakerOwner,
+        (owner, wakers): (WakerOwner, Option<u32>),
         tasks: &'w dyn Fn(u64) -> Option<TaskId>,
         descriptors: &'w HashMap<u64, u32>,
     ) -> Self {
         Self {
             view,
             owner,
+            wakers,
             tasks,
             descriptors,
             found: TaskAwaits::default(),
@@ -76,7 +79,8 @@ impl<'w> Walk<'w> {
         let wakers = &mut self.found.wakers;
         own::note(self.view, future, self.may_have_moved, wakers);
         let account = std::mem::take(&mut self.account);
-        account.settle(self.view, self.owner, self.tasks, &mut self.found.waits);
+        let owner = (self.owner, self.wakers);
+        account.settle(self.view, owner, self.tasks, &mut self.found.waits);
         if self.view.pages.is_cut() {
             self.add_gap("a task has more memory than is read");
         }
@@ -116,6 +120,10 @@ impl<'w> Walk<'w> {
             Some(Known::PollFn) => self.follow_poll_fn(future, &layout, depth),
             Some(Known::MaybeDone) => self.follow_unfinished(future, depth),
             Some(Known::Wrapper) => self.follow_wrapper(future, &layout, depth),
+            Some(Known::Around(member)) => match self.view.member(future, member) {
+                Some(inner) => self.follow(inner, depth),
+                None => self.end_unknown(shown(&layout), depth),
+            },
             Some(Known::Combinator) => self.follow_all(future, &layout, depth),
             None => self.follow_other(future, &layout, depth),
         }

@@ -13,6 +13,8 @@ pub(crate) enum Known {
     /// Contains a future in a single variant. In the other variants, the future has ended, and its result is there or
     /// was taken.
     MaybeDone,
+    /// Contains a future in the member with this name. The outer future is not shown.
+    Around(&'static str),
     /// Calls a closure.
     PollFn,
 }
@@ -30,6 +32,8 @@ pub(crate) enum Leaf {
     /// The next element of a stream.
     Next,
     JoinHandle,
+    /// The handle of a task of async-task.
+    Task,
     Readiness,
     Io(Direction),
     Forever,
@@ -50,6 +54,9 @@ pub(crate) fn known(path: &str) -> Option<Known> {
     match library {
         "tokio" => in_tokio(path, name),
         "core" | "futures_util" | "futures_core" => in_futures(path, name),
+        "async_task" => in_async_task(name),
+        "async_executor" if name == "AsyncCallOnDrop" => Some(Known::Around("future")),
+        "futures_lite" => in_futures_lite(path, name),
         "tokio_stream" if name == "Next" => Some(Known::Leaf(Leaf::Next)),
         "futures_channel" | "event_listener" | "async_lock" | "async_channel" | "async_io" => {
             is_other_leaf(name).then_some(Known::Leaf(Leaf::Other))
@@ -104,6 +111,25 @@ fn in_futures(path: &str, name: &str) -> Option<Known> {
         "Fuse" | "JoinAllKind" | "TryJoinAllKind" | "IntoFuture" | "Either" | "CatchUnwind" => {
             Some(Known::Wrapper)
         }
+        _ => None,
+    }
+}
+
+fn in_async_task(name: &str) -> Option<Known> {
+    match name {
+        "Task" => Some(Known::Leaf(Leaf::Task)),
+        "FallibleTask" => Some(Known::Around("task")),
+        _ => None,
+    }
+}
+
+fn in_futures_lite(path: &str, name: &str) -> Option<Known> {
+    match name {
+        "Pending" if path.contains("::future::") => Some(Known::Leaf(Leaf::Forever)),
+        "NextFuture" => Some(Known::Leaf(Leaf::Next)),
+        "PollFn" => Some(Known::PollFn),
+        "Zip" | "TryZip" | "Or" | "Race" if path.contains("::future::") => Some(Known::Combinator),
+        "CatchUnwind" => Some(Known::Around("inner")),
         _ => None,
     }
 }

@@ -11,6 +11,8 @@ use super::known::Leaf;
 use super::search::{find, find_first};
 use super::view::{Value, View};
 use super::waker::{Registered, WakerOwner, holds_atomic_waker, holds_waker};
+use crate::async_task::header::{AWAITER_OFFSET, STATE_OFFSET};
+use crate::async_task::state::StateWord;
 
 /// What a future waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,6 +80,7 @@ impl LeafReader<'_> {
             Leaf::Receive => self.receive(future),
             Leaf::Next => self.next(future),
             Leaf::JoinHandle => self.join_handle(future),
+            Leaf::Task => self.task(future),
             Leaf::Readiness => self.readiness(future),
             Leaf::Io(direction) => self.operation(future, direction),
             Leaf::Forever | Leaf::Other => Awaited::unknown(),
@@ -234,5 +237,28 @@ impl LeafReader<'_> {
         let state = header.and_then(|header| self.view.pages.word(header));
         let task = header.and_then(self.tasks).map(Resource::Task);
         Awaited::registered(task, state.map(joined))
+    }
+
+    /// The handle of a task of async-task. The awaited task has the waker, unless the task has ended.
+    fn task(&self, handle: Value) -> Awaited {
+        let pointer = self.view.member(handle, "ptr");
+        let header = pointer.and_then(|pointer| self.view.number(pointer));
+        let task = header.and_then(self.tasks).map(Resource::Task);
+        let has_waker = header.and_then(|header| self.awaiter(header));
+        Awaited::registered(task, has_waker)
+    }
+
+    /// Whether the waker that a task of async-task keeps of another task is one of the owner. `None` while that changes.
+    fn awaiter(&self, header: u64) -> Option<Registered> {
+        let word = |offset| self.view.pages.word(header.checked_add(offset)?);
+        if !StateWord(word(STATE_OFFSET)?).has_awaiter()? {
+            return Some(Registered::No);
+        }
+        for offset in [AWAITER_OFFSET, AWAITER_OFFSET + 8] {
+            if self.owner.is_woken_by(word(offset)?) {
+                return Some(Registered::At(header + offset));
+            }
+        }
+        None
     }
 }

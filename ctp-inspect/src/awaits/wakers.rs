@@ -241,5 +241,7 @@ impl<'s> WakerSearch<'s> {
 
 /// Whether a type is the shared state of a runtime, which leads to all tasks and changes all the time.
 fn is_runtime(path: &str) -> bool {
-    path.starts_with("tokio::runtime::scheduler::") || path.starts_with("tokio::runtime::handle::")
+    path.starts_with("tokio::runtime::scheduler::")
+        || path.starts_with("tokio::runtime::handle::")
+        || path == "async_executor::State"
 }

@@ -54,10 +54,9 @@ impl Futures {
         self.awaits.begin(target);
         let mut found = FoundFutures::default();
         let mut gaps = BTreeMap::new();
-        for task in tasks.iter().filter(|task| task.layout.poll != 0) {
-            let future = TaskFuture {
-                header: task.address,
-                poll: task.layout.poll,
+        for task in tasks {
+            let Some(future) = TaskFuture::of(task) else {
+                continue;
             };
             let mut awaits = self
                 .awaits

@@ -264,6 +264,8 @@ impl ThreadInspector {
             if !activity.has_loop && thread.polls.is_none() {
                 // The blocking pool polls its closures like tasks.
                 thread.role = ThreadRole::Other;
+            } else if !activity.has_loop && is_of_blocking_pool(&thread.name) {
+                thread.role = ThreadRole::Blocking;
             } else if !has_inlined && self.has_block_in_place(target, frame.address) {
                 // `block_in_place` may have been inlined. Then the thread may no longer be a worker.
                 thread.role = ThreadRole::Worker;
@@ -312,6 +314,13 @@ impl Known {
         let lacks_task = self.thread.role == ThreadRole::Polling && self.thread.polls.is_none();
         self.has_not_moved(sample, registers) && self.thread.name == sample.name && !lacks_task
     }
+}
+
+/// Whether the name of a thread is as in smol's pool of blocking threads. The loop of these threads is usually inlined,
+/// so that no name of a function is left without debug info.
+fn is_of_blocking_pool(name: &str) -> bool {
+    let number = name.strip_prefix("blocking-");
+    number.is_some_and(|number| number.parse::<u64>().is_ok())
 }
 
 fn syscall_name(registers: &Registers, number: Option<u32>) -> String {

@@ -1,6 +1,6 @@
 //! [`Mark`]: what a function on a stack says about its thread, by the function's name.
 //!
-//! The names are those of tokio 1.21 to 1.54. The names of threads cannot be used instead: threads of the
+//! The names are those of tokio 1.21 to 1.54, of async-task 4, and of smol's pool of blocking threads. The names of threads cannot be used instead: threads of the
 //! blocking pool have the same names as workers.
 
 /// What a function says about the thread that runs it.
@@ -56,18 +56,27 @@ const MARKS: &[(&str, Mark)] = &[
     ("park::*", Mark::Park),
 ];
 
+/// Paths of functions of other crates, with their marks.
+const OTHER_MARKS: &[(&str, Mark)] = &[
+    ("tokio::task::blocking::block_in_place", Mark::BlockInPlace),
+    ("tokio::park::thread::*", Mark::Park),
+    ("async_task::raw::RawTask::run", Mark::Poll),
+    ("blocking::Executor::main_loop", Mark::BlockingPool),
+];
+
 impl Mark {
     /// The mark of a function with this demangled name.
     pub fn of(name: &str) -> Option<Self> {
+        // The function that polls has the address of the task. The closure inside does not.
+        if name.starts_with("closure in async_task::") {
+            return None;
+        }
         let path = function_path(name);
-        if path == "tokio::task::blocking::block_in_place" {
-            return Some(Mark::BlockInPlace);
-        }
-        if path.starts_with("tokio::park::thread::") {
-            return Some(Mark::Park);
-        }
-        let path = path.strip_prefix("tokio::runtime::")?;
-        let mark = MARKS.iter().find(|(pattern, _)| fits(pattern, path));
+        let (marks, path) = match path.strip_prefix("tokio::runtime::") {
+            Some(path) => (MARKS, path),
+            None => (OTHER_MARKS, path.as_str()),
+        };
+        let mark = marks.iter().find(|(pattern, _)| fits(pattern, path));
         mark.map(|(_, mark)| *mark)
     }
 }
@@ -193,6 +202,12 @@ mod tests {
                 "closure in tokio::runtime::scheduler::multi_thread::worker::block_in_place",
                 Mark::BlockInPlace,
             ),
+            ("async_task::raw::RawTask<F,T,S,M>::run", Mark::Poll),
+            (
+                "<async_task::raw::RawTask<a::b, (), c, ()>>::run",
+                Mark::Poll,
+            ),
+            ("blocking::Executor::main_loop", Mark::BlockingPool),
         ];
         for (name, mark) in marks {
             assert_eq!(Mark::of(name), Some(mark), "{name}");
@@ -210,6 +225,8 @@ mod tests {
             "tokio::runtime::task::harness::Harness<T,S>::poll_inner",
             "<app::Poll as core::future::Future>::poll",
             "app::tokio::runtime::task::raw::poll",
+            "async_task::raw::RawTask<F,T,S,M>::schedule",
+            "closure in async_task::raw::RawTask<F,T,S,M>::run",
         ];
         for name in names {
             assert_eq!(Mark::of(name), None, "{name}");

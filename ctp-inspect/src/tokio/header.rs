@@ -1,5 +1,6 @@
 //! [`TaskHeader`]: the words at the start of a task of tokio, which identify the task and its neighbours.
 
+use crate::references::References;
 use crate::scan::Piece;
 use crate::target::Target;
 use crate::tokio::state::StateWord;
@@ -65,6 +66,16 @@ impl TaskHeader {
             && !self.neighbours.contains(&self.address)
     }
 
+    /// Whether references prove that these are the words of a task. A task without neighbours must be alone in its list.
+    /// A task without an owner must be in a queue, or be polled.
+    pub fn is_proven_by(&self, references: &References) -> bool {
+        if self.owner == 0 {
+            0 < references.in_heap || !references.stacks.is_empty()
+        } else {
+            self.neighbours != [0, 0] || references.is_alone_in_list
+        }
+    }
+
     /// Whether these can be the words of a task of the blocking pool.
     pub fn is_blocking(&self) -> bool {
         self.owner == 0 && self.neighbours == [0, 0] && self.state.is_active()
@@ -77,11 +88,6 @@ fn words<const N: usize>(
     address: u64,
 ) -> Option<[u64; N]> {
     let mut words = [0; N];
-    let offsets = (0..N as u64).map(|index| index * 8);
-    let is_in_piece = words.iter_mut().zip(offsets).all(|(word, offset)| {
-        let found = piece.and_then(|piece| piece.word(address.checked_add(offset)?));
-        *word = found.unwrap_or_default();
-        found.is_some()
-    });
+    let is_in_piece = piece.is_some_and(|piece| piece.copy(address, &mut words));
     (is_in_piece || target.words(address, &mut words)).then_some(words)
 }

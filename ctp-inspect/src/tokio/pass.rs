@@ -1,10 +1,8 @@
 //! [`Pass`]: the pass over memory that finds what may be tasks, and what may refer to tasks.
-//!
-//! Which words are addresses of tasks is known only after the pass. A second pass over all memory would take
-//! as long again, so the words that may be wakers and lists are collected before that is known.
 
 use std::ops::Range;
 
+use crate::references::collected::CollectedWords;
 use crate::scan::{Piece, Scan, WritableMemory};
 use crate::stack_ranges::StackRanges;
 use crate::target::Target;
@@ -14,8 +12,6 @@ use crate::tokio::owned_list::Headers;
 
 /// The maximum number of candidates that are kept.
 const MAX_CANDIDATES: usize = 1 << 21;
-/// At most this many words of each kind are collected.
-const MAX_WORDS: usize = 1 << 20;
 
 /// A pass over memory.
 pub struct Pass<'p> {
@@ -33,28 +29,6 @@ pub struct Passed {
     pub candidates: Headers,
     /// Words outside of stacks that may be addresses of tasks.
     pub words: CollectedWords,
-}
-
-/// Words that may be addresses of tasks.
-#[derive(Debug, Default)]
-pub struct CollectedWords {
-    /// Words followed by a vtable of wakers.
-    pub before_vtable: Vec<CollectedWord>,
-    /// Words that follow a vtable of wakers.
-    pub after_vtable: Vec<CollectedWord>,
-    /// Words that are equal to the word before.
-    pub repeated: Vec<CollectedWord>,
-    /// Words were left out because of a limit.
-    pub is_cut: bool,
-}
-
-/// A word of memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CollectedWord {
-    /// Where the word is.
-    pub at: u64,
-    /// The word.
-    pub word: u64,
 }
 
 impl<'p> Pass<'p> {
@@ -101,7 +75,7 @@ impl<'p> Pass<'p> {
         if self.index.range.contains(&word) {
             self.add_candidate(piece, at, word);
         }
-        if self.index.is_waker_vtable(self.target, word) {
+        if self.index.wakers.is_waker_vtable(self.target, word) {
             self.add_neighbours(piece, at, previous);
         }
     }
@@ -127,35 +101,15 @@ impl<'p> Pass<'p> {
 
     /// Adds the words before and after a vtable of wakers.
     fn add_neighbours(&mut self, piece: &Piece<'_>, at: u64, previous: u64) {
-        if self.stacks.containing(at).is_some() {
-            return;
+        if self.stacks.containing(at).is_none() {
+            let words = &mut self.found.words;
+            words.add_neighbours((self.target, piece), at, previous, &self.span);
         }
-        let words = &mut self.found.words;
-        let before = at.checked_sub(8).filter(|_| self.span.contains(&previous));
-        let before = before.map(|at| CollectedWord { at, word: previous });
-        add(&mut words.before_vtable, before, &mut words.is_cut);
-        let after = at.checked_add(8).and_then(|at| {
-            let word = piece.word(at).or_else(|| self.target.word(at))?;
-            self.span
-                .contains(&word)
-                .then_some(CollectedWord { at, word })
-        });
-        add(&mut words.after_vtable, after, &mut words.is_cut);
     }
 
     fn add_repeated(&mut self, at: u64, word: u64) {
         if self.stacks.containing(at).is_none() {
-            let words = &mut self.found.words;
-            let repeated = Some(CollectedWord { at, word });
-            add(&mut words.repeated, repeated, &mut words.is_cut);
+            self.found.words.add_repeated(at, word);
         }
-    }
-}
-
-fn add(words: &mut Vec<CollectedWord>, word: Option<CollectedWord>, is_cut: &mut bool) {
-    if words.len() < MAX_WORDS {
-        words.extend(word);
-    } else {
-        *is_cut = true;
     }
 }

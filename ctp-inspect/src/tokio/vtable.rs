@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use crate::finder::{RunningFlag, TaskLayout};
+use crate::function_runs;
 use crate::modules::Module;
 use crate::scan::Scan;
 use crate::target::Target;
@@ -64,15 +65,9 @@ impl TaskVtable {
 /// The vtables of a module, sorted by address.
 pub fn find(target: &dyn Target, scan: &mut Scan, module: &Module) -> Vec<TaskVtable> {
     let mut starts = Vec::new();
-    for range in &module.data {
-        let mut run = TextRun::default();
-        scan.each_piece(target, std::slice::from_ref(range), |piece| {
-            run.restart_at(piece.address);
-            for word in piece.words {
-                starts.extend(run.next(u64::from_le_bytes(*word), module));
-            }
-        });
-    }
+    function_runs::each_end(target, scan, module, FUNCTIONS, |start, word| {
+        starts.extend(is_trailer_offset(word).then_some(start));
+    });
     starts.sort_unstable();
     starts.dedup();
     let vtables = starts.iter().filter_map(|start| read(target, *start));
@@ -85,31 +80,6 @@ pub fn find(target: &dyn Target, scan: &mut Scan, module: &Module) -> Vec<TaskVt
     let vtables = starts.iter();
     let vtables = vtables.filter_map(|start| read_before_1_23(target, *start, module));
     vtables.collect()
-}
-
-/// How many functions in a row end at the present word.
-#[derive(Default)]
-struct TextRun {
-    address: u64,
-    length: usize,
-}
-
-impl TextRun {
-    fn restart_at(&mut self, address: u64) {
-        if self.address != address {
-            *self = TextRun { address, length: 0 };
-        }
-    }
-
-    /// Takes the next word. Returns where a vtable may begin, if functions end before this word.
-    fn next(&mut self, word: u64, module: &Module) -> Option<u64> {
-        let length = self.length;
-        self.length = if module.is_text(word) { length + 1 } else { 0 };
-        let after_functions = self.address;
-        self.address += 8;
-        let is_end = self.length == 0 && FUNCTIONS <= length && is_trailer_offset(word);
-        is_end.then(|| after_functions - 8 * FUNCTIONS as u64)
-    }
 }
 
 /// Reads the vtable in which the trailer offset follows the 7 functions at `start`.

@@ -14,10 +14,10 @@ pub(super) struct Index {
     pub(super) units: Vec<UnitIndex>,
     /// The types of the vtables at each address.
     pub(super) vtables: HashMap<u64, Vec<Entry>>,
-    /// The generic parameters of the functions `poll<T, S>` that begin at each address.
+    /// The names of the types of tasks that the functions at each address poll.
     pub(super) polls: HashMap<u64, Vec<String>>,
-    /// The types `Cell<T, S>`, by their generic parameters.
-    pub(super) cells: HashMap<String, Entry>,
+    /// The types of tasks, by their names without path: `Cell<T, S>` of tokio, and `RawTask<F, T, S, M>` of async-task.
+    pub(super) tasks: HashMap<String, Entry>,
     /// The bodies of async functions and blocks.
     pub(super) bodies: Vec<Entry>,
     /// The paths of the types that implement `Future`.
@@ -72,8 +72,8 @@ impl Index {
         self.polls.get(&address).map_or(&[], Vec::as_slice)
     }
 
-    pub(super) fn cell_with(&self, parameters: &str) -> Option<Entry> {
-        self.cells.get(parameters).copied()
+    pub(super) fn task_with(&self, name: &str) -> Option<Entry> {
+        self.tasks.get(name).copied()
     }
 
     pub(super) fn is_future(&self, path: &str) -> bool {

@@ -68,16 +68,15 @@ impl Module {
 
     /// Whether there are types of tasks at all, which limited debug info lacks.
     pub(super) fn has_task_types(&self) -> bool {
-        !self.index.cells.is_empty()
+        !self.index.tasks.is_empty()
     }
 
-    /// The cells of the tasks that the function at this address polls.
-    pub(super) fn task_cells(&self, address: u64) -> Vec<Entry> {
-        let parameters = self.index.polls_at(address);
-        let cells = parameters
-            .iter()
-            .filter_map(|parameters| self.index.cell_with(parameters));
-        cells.collect()
+    /// The types of the tasks that the function at this address polls.
+    pub(super) fn task_types(&self, address: u64) -> Vec<Entry> {
+        let names = self.index.polls_at(address).iter();
+        names
+            .filter_map(|name| self.index.task_with(name))
+            .collect()
     }
 
     /// The type of this vtable; `None` if equal vtables of several types share the address.

@@ -153,7 +153,7 @@ fn add(number: usize, unit: Unit<'_>, tag: DwTag, found: Found<'_>, index: &mut 
     match tag {
         gimli::DW_TAG_compile_unit => add_panic_runtime(&found, index),
         gimli::DW_TAG_variable => add_vtable(number, &found, index),
-        gimli::DW_TAG_structure_type => add_task_cell(number, &found, index),
+        gimli::DW_TAG_structure_type => add_task_type(number, &found, index),
         _ => add_function(number, unit, &found, index),
     }
 }
@@ -184,10 +184,11 @@ fn add_vtable(number: usize, found: &Found<'_>, index: &mut Index) {
     index.vtables.entry(address).or_default().extend(of);
 }
 
-/// Adds a type `Cell<T, S>`, in which tokio keeps a task. Skips declarations: an optimised unit only declares the types
-/// of functions that were inlined from other units.
-fn add_task_cell(number: usize, found: &Found<'_>, index: &mut Index) {
-    let name = found.name.filter(|name| name.starts_with(b"Cell<"));
+/// Adds a type `Cell<T, S>`, in which tokio keeps a task, or a type `RawTask<F, T, S, M>` of async-task. Skips
+/// declarations: an optimised unit only declares the types of functions that were inlined from other units.
+fn add_task_type(number: usize, found: &Found<'_>, index: &mut Index) {
+    let is_task = |name: &&[u8]| name.starts_with(b"Cell<") || name.starts_with(b"RawTask<");
+    let name = found.name.filter(is_task);
     let Some(name) = name.filter(|_| !found.is_declaration) else {
         return;
     };
@@ -198,8 +199,8 @@ fn add_task_cell(number: usize, found: &Found<'_>, index: &mut Index) {
         unit: number,
         offset: found.offset,
     };
-    if let Some(parameters) = generics(name).filter(|text| text.contains(", ")) {
-        index.cells.entry(parameters.to_owned()).or_insert(entry);
+    if generics(name).is_some_and(|text| text.contains(", ")) {
+        index.tasks.entry(name.to_owned()).or_insert(entry);
     }
 }
 
@@ -213,7 +214,8 @@ fn add_function(number: usize, unit: Unit<'_>, found: &Found<'_>, index: &mut In
     let origin = found.origin.filter(|_| found.name.is_none());
     let declared = origin.and_then(|offset| names_at(unit, offset));
     let (name, linkage_name) = declared.unwrap_or((found.name, found.linkage_name));
-    let Some(name) = name.filter(|name| name.starts_with(b"poll")) else {
+    let is_needed = |name: &&[u8]| name.starts_with(b"poll") || name.starts_with(b"run<");
+    let Some(name) = name.filter(is_needed) else {
         return;
     };
     let (name, linkage_name) = (
@@ -221,13 +223,25 @@ fn add_function(number: usize, unit: Unit<'_>, found: &Found<'_>, index: &mut In
         String::from_utf8_lossy(linkage_name.unwrap_or_default()),
     );
     index.add_future(&linkage_name);
-    let (Some(address), Some(parameters)) = (found.low_pc, generics(&name)) else {
+    let (Some(address), Some(task)) = (found.low_pc, polled_task(&name, &linkage_name)) else {
         return;
     };
     let polls = index.polls.entry(address).or_default();
-    if !polls.iter().any(|known| known == parameters) {
-        polls.push(parameters.to_owned());
+    if !polls.contains(&task) {
+        polls.push(task);
     }
+}
+
+/// The name of the type of task that a function polls: `Cell<T, S>` for the function `poll<T, S>` of tokio, and
+/// `RawTask<F, T, S, M>` for `run<F, T, S, M>` of async-task.
+fn polled_task(name: &str, linkage_name: &str) -> Option<String> {
+    let parameters = generics(name)?;
+    if name.starts_with("poll") {
+        return Some(format!("Cell<{parameters}>"));
+    }
+    let is_of_async_task =
+        linkage_name.contains("10async_task3raw") && linkage_name.contains("RawTask");
+    is_of_async_task.then(|| format!("RawTask<{parameters}>"))
 }
 
 type Names<'u> = (Option<&'u [u8]>, Option<&'u [u8]>);
@@ -253,7 +267,7 @@ mod tests {
                 is_declaration,
                 ..Found::default()
             };
-            add_task_cell(unit, &found, &mut index);
+            add_task_type(unit, &found, &mut index);
         };
         add(1, 10, true);
         add(2, 20, false);
@@ -262,6 +276,21 @@ mod tests {
             unit: 2,
             offset: 20,
         };
-        assert_eq!(index.cell_with("app::F, app::S"), Some(expected));
+        assert_eq!(index.task_with("Cell<app::F, app::S>"), Some(expected));
+    }
+
+    #[test]
+    fn functions_say_which_tasks_they_poll() {
+        let legacy = "_ZN10async_task3raw28RawTask$LT$F$C$T$C$S$C$M$GT$3run17h018f338d09c06cf0E";
+        let v0 = "_RNvMs0_NtCs5_10async_task3rawINtB5_7RawTaskNtCs6_3app1FuNtB8_1SuE3run";
+        let task = Some("RawTask<app::F, (), app::S, ()>".to_owned());
+        assert_eq!(polled_task("run<app::F, (), app::S, ()>", legacy), task);
+        assert_eq!(polled_task("run<app::F, (), app::S, ()>", v0), task);
+        assert_eq!(
+            polled_task("run<app::F>", "_ZN3app3run17h018f338d09c06cf0E"),
+            None
+        );
+        let cell = Some("Cell<app::F, app::S>".to_owned());
+        assert_eq!(polled_task("poll<app::F, app::S>", "_ZN5tokio4pollE"), cell);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ctp_inspect::awaits::{Awaits, TaskAwaits, TaskFuture};
+use ctp_inspect::awaits::{Awaits, TaskAwaits, TaskFuture, TaskMemory};
 use ctp_inspect::target::error::TargetError;
 use ctp_inspect::threads::ThreadSample;
 use ctp_inspect::{EpollInterest, Mapping, ProcessTarget, StackPointer, Target};
@@ -113,6 +113,7 @@ fn futures(program: &Program) -> Vec<TaskFuture> {
         .map(|&header| TaskFuture {
             header,
             poll: target.word(target.word(header + 16).unwrap()).unwrap(),
+            memory: TaskMemory::Tokio,
         })
         .collect()
 }

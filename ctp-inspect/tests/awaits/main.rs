@@ -11,7 +11,7 @@ mod program;
 
 use std::collections::HashMap;
 
-use ctp_inspect::awaits::{Awaits, TaskAwaits, TaskFuture};
+use ctp_inspect::awaits::{Awaits, TaskAwaits, TaskFuture, TaskMemory};
 
 use ctp_inspect::{Inspector, ProcessTarget, Target, TraceIds};
 use ctp_trace::record::{AwaitStackId, InspectedTask, ProcessId, Record, Resource, TaskId};
@@ -33,9 +33,12 @@ fn inspect(args: &[&str], profile: &str) -> Inspected {
     awaits.begin(&target);
     let tasks = program.headers.iter().map(|(name, &header)| {
         let poll = target.word(target.word(header + 16).unwrap()).unwrap();
-        let found = awaits.of(TaskFuture { header, poll }, &target, &|header| {
-            Some(TaskId(header as u32))
-        });
+        let future = TaskFuture {
+            header,
+            poll,
+            memory: TaskMemory::Tokio,
+        };
+        let found = awaits.of(future, &target, &|header| Some(TaskId(header as u32)));
         (name.clone(), found)
     });
     let tasks = tasks.collect();

@@ -78,6 +78,7 @@ pub fn kind_word(kind: TaskKind) -> &'static str {
     match kind {
         TaskKind::Tokio => "tokio",
         TaskKind::Blocking => "blocking",
+        TaskKind::AsyncTask => "async-task",
         _ => "future",
     }
 }

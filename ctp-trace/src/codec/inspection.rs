@@ -71,6 +71,7 @@ codes!(TaskKind {
     1 => BlockOn,
     2 => Blocking,
     3 => Child,
+    4 => AsyncTask,
 } else Err(Malformed("an unknown kind of task")));
 
 codes!(TaskState {

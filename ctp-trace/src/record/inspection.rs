@@ -140,6 +140,8 @@ pub enum TaskKind {
     Blocking,
     /// A future inside another task that is polled by wakers of its own, as in `FuturesUnordered`.
     Child,
+    /// A task of async-task, which smol and async-std use.
+    AsyncTask,
 }
 
 /// The state of an inspected task.

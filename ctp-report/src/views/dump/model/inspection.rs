@@ -98,6 +98,7 @@ fn task_kind(kind: TaskKind) -> &'static str {
         TaskKind::BlockOn => "block_on",
         TaskKind::Blocking => "blocking",
         TaskKind::Child => "child",
+        TaskKind::AsyncTask => "async-task",
         _ => "unknown",
     }
 }

@@ -214,12 +214,14 @@ fn calls(stack: &ThreadStack) -> Vec<String> {
         })
     });
     names
-        .take_while(|name| !name.contains("tokio::runtime"))
+        .take_while(|name| !RUNTIMES.iter().any(|runtime| name.contains(runtime)))
         .take(MAX_CALLS)
         .collect()
 }
 
 const MAX_CALLS: usize = 16;
+/// Parts of the names of functions of runtimes, which poll tasks.
+const RUNTIMES: &[&str] = &["tokio::runtime", "async_task::raw::"];
 
 /// `1 of 4 workers; 12 tasks are ready and wait for a worker`
 fn behind_busy(findings: &Findings, busy: usize) -> String {

@@ -1,4 +1,4 @@
-//! Finds the versions of tokio in a module: the paths of its source files are in messages of panics.
+//! Finds the versions of a crate in a module: the paths of its source files are in messages of panics.
 
 use std::collections::BTreeSet;
 
@@ -6,28 +6,28 @@ use crate::modules::Module;
 use crate::scan::Scan;
 use crate::target::Target;
 
-const BEFORE: &[u8] = b"tokio-";
 const AFTER: &[u8] = b"/src/";
 /// No version is longer than this.
 const MAX_BYTES: usize = 40;
 
-/// The versions in paths such as `tokio-1.54.1/src/runtime/task/core.rs`.
-pub fn find(target: &dyn Target, scan: &mut Scan, module: &Module) -> BTreeSet<String> {
+/// The versions of the crate `name` in paths such as `tokio-1.54.1/src/runtime/task/core.rs`.
+pub fn find(target: &dyn Target, scan: &mut Scan, module: &Module, name: &str) -> BTreeSet<String> {
+    let before = format!("{name}-").into_bytes();
     let mut versions = BTreeSet::new();
     scan.each_piece(target, &module.data, |piece| {
-        search(piece.words.as_flattened(), &mut versions);
+        search(piece.words.as_flattened(), &before, &mut versions);
     });
     versions
 }
 
-fn search(bytes: &[u8], versions: &mut BTreeSet<String>) {
-    let mut rest = bytes;
-    while let Some(dash) = rest.iter().position(|byte| *byte == b'-') {
-        let (before, after) = rest.split_at(dash + 1);
-        if before.ends_with(BEFORE) {
+/// Adds the versions that follow `name`, which ends with a dash.
+fn search(bytes: &[u8], name: &[u8], versions: &mut BTreeSet<String>) {
+    let dashes = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'-');
+    for (dash, _) in dashes {
+        let (before, after) = bytes.split_at(dash + 1);
+        if before.ends_with(name) {
             versions.extend(version(after));
         }
-        rest = after;
     }
 }
 
@@ -54,8 +54,16 @@ mod tests {
         search(
             b"a-b/tokio-1.54.1/src/lib.rs\0/x/tokio-macros-2.1.0/src/a.rs tokio-1.21.2/src/b.rs\
               tokio-util-0.7.1/src/c.rs tokio-/src/ tokio-1/src/ tokio-1.2.3",
+            b"tokio-",
             &mut versions,
         );
         assert_eq!(Vec::from_iter(versions), ["1.21.2", "1.54.1"]);
+        let mut versions = BTreeSet::new();
+        search(
+            b"/x/async-task-4.7.1/src/lib.rs",
+            b"async-task-",
+            &mut versions,
+        );
+        assert_eq!(Vec::from_iter(versions), ["4.7.1"]);
     }
 }

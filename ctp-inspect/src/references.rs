@@ -1,15 +1,16 @@
 //! Finds the words of memory that contain addresses of tasks: wakers, lists and stacks.
 
+pub mod collected;
+pub mod waker_vtables;
+
 use std::collections::HashMap;
 use std::ops::Range;
 
+use crate::references::collected::{CollectedWord, CollectedWords};
+use crate::references::waker_vtables::WakerVtables;
 use crate::scan::Piece;
 use crate::stack_ranges::StackRanges;
 use crate::target::Target;
-use crate::tokio::header::TaskHeader;
-use crate::tokio::index::VtableIndex;
-use crate::tokio::owned_list::Headers;
-use crate::tokio::pass::{CollectedWord, CollectedWords};
 
 /// At most this many wakers of a task are listed.
 const MAX_WAKERS: usize = 64;
@@ -31,14 +32,9 @@ pub struct References {
 }
 
 impl References {
-    /// Whether the references prove that a candidate is a task. A task without neighbours must be alone in its list. A
-    /// task without an owner must be in a queue, or be polled.
-    pub fn prove(&self, task: &TaskHeader) -> bool {
-        if task.owner == 0 {
-            0 < self.in_heap || !self.stacks.is_empty()
-        } else {
-            task.neighbours != [0, 0] || self.is_alone_in_list
-        }
+    /// Whether a word beside a vtable of wakers is among them.
+    pub fn has_wakers(&self) -> bool {
+        !self.before_vtable.is_empty() || !self.after_vtable.is_empty()
     }
 }
 
@@ -51,31 +47,25 @@ pub struct ReferenceSearch<'t> {
     tasks: Vec<u64>,
     /// What was found, in the order of the addresses.
     found: Vec<References>,
-    /// Where the trailers begin, sorted: the neighbours in the owner's list are no wakers.
-    trailers: Vec<u64>,
+    /// Where tasks keep the addresses of other tasks, such as of their neighbours in a list; sorted.
+    links: Vec<Range<u64>>,
 }
 
 impl<'t> ReferenceSearch<'t> {
-    /// Searches for the addresses of these tasks.
+    /// Searches for these addresses of tasks, outside of `links`. Both are sorted.
     pub fn new(
         target: &'t dyn Target,
         stacks: &'t StackRanges,
-        tasks: &Headers,
-        index: &VtableIndex,
+        tasks: Vec<u64>,
+        links: Vec<Range<u64>>,
     ) -> Self {
-        let trailers = tasks.values().filter_map(|task| {
-            let vtable = index.vtables.get(&task.vtable)?;
-            Some(task.address + vtable.trailer_offset)
-        });
-        let mut trailers: Vec<_> = trailers.collect();
-        trailers.sort_unstable();
         ReferenceSearch {
             target,
             stacks,
-            filter: AddressFilter::of(tasks),
-            tasks: tasks.keys().copied().collect(),
+            filter: AddressFilter::of(&tasks),
             found: vec![References::default(); tasks.len()],
-            trailers,
+            tasks,
+            links,
         }
     }
 
@@ -104,7 +94,7 @@ impl<'t> ReferenceSearch<'t> {
     }
 
     /// The collection of references to the task with the address `word`. `None` if there is no such task, or if the
-    /// word is a neighbour in an owner's list.
+    /// word is in a link.
     fn references_to(
         &mut self,
         CollectedWord { at, word }: CollectedWord,
@@ -115,15 +105,14 @@ impl<'t> ReferenceSearch<'t> {
         self.found.get_mut(number).filter(|_| !is_link)
     }
 
-    /// Whether a neighbour in the owner's list is stored at this address.
     fn is_link(&self, at: u64) -> bool {
-        let after = self.trailers.partition_point(|trailer| *trailer <= at);
-        let trailer = self.trailers[..after].last();
-        trailer.is_some_and(|trailer| at - trailer < 16)
+        let after = self.links.partition_point(|link| link.start <= at);
+        let link = self.links[..after].last();
+        link.is_some_and(|link| link.contains(&at))
     }
 
     /// Searches a piece of memory.
-    pub fn search(&mut self, piece: &Piece<'_>, index: &mut VtableIndex) {
+    pub fn search(&mut self, piece: &Piece<'_>, wakers: &mut WakerVtables) {
         let mut hits = Vec::new();
         piece.each_within(&self.filter.range, |at, word| {
             if self.filter.may_contain(word) {
@@ -131,11 +120,11 @@ impl<'t> ReferenceSearch<'t> {
             }
         });
         for (at, word) in hits {
-            self.classify(piece, index, at, word);
+            self.classify(piece, wakers, at, word);
         }
     }
 
-    fn classify(&mut self, piece: &Piece<'_>, index: &mut VtableIndex, at: u64, task: u64) {
+    fn classify(&mut self, piece: &Piece<'_>, wakers: &mut WakerVtables, at: u64, task: u64) {
         let (target, stacks) = (self.target, self.stacks);
         let Some(references) = self.references_to(CollectedWord { at, word: task }) else {
             return;
@@ -151,10 +140,10 @@ impl<'t> ReferenceSearch<'t> {
         let before = at.checked_sub(8).and_then(word).unwrap_or_default();
         let after = at.checked_add(8).and_then(word).unwrap_or_default();
         references.is_alone_in_list |= after == task || before == task;
-        if index.is_waker_vtable(target, after) {
+        if wakers.is_waker_vtable(target, after) {
             push(&mut references.before_vtable, at);
         }
-        if index.is_waker_vtable(target, before) {
+        if wakers.is_waker_vtable(target, before) {
             push(&mut references.after_vtable, at);
         }
     }
@@ -197,19 +186,17 @@ struct AddressFilter {
 }
 
 impl AddressFilter {
-    fn of(tasks: &Headers) -> Self {
-        let first = tasks.keys().next().copied().unwrap_or_default();
-        let end = tasks
-            .keys()
-            .next_back()
-            .map_or(0, |last| last.saturating_add(1));
-        let all = tasks.keys().fold(0, |all, address| all | address);
+    /// A filter of these addresses, which are sorted.
+    fn of(tasks: &[u64]) -> Self {
+        let first = tasks.first().copied().unwrap_or_default();
+        let end = tasks.last().map_or(0, |last| last.saturating_add(1));
+        let all = tasks.iter().fold(0, |all, address| all | address);
         let mut filter = AddressFilter {
             range: first..end,
             alignment: all.trailing_zeros().min(63),
             bits: vec![0; (FILTER_BITS / 64) as usize],
         };
-        for address in tasks.keys() {
+        for address in tasks {
             let (index, mask) = filter.bit(*address);
             filter.bits[index] |= mask;
         }

@@ -1,0 +1,10 @@
+//! What an inspection finds in a program on smol, compared with what the program says itself.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, in its helpers too"
+)]
+
+mod awaits;
+mod program;
+mod tasks;
