@@ -148,11 +148,19 @@ fn open(recorder: &Recorder<'_>) -> Result<(), NotAttached> {
 
 /// Makes the recorder count this process, which stays unrecorded for a reason of its own: sends a
 /// request that cannot be answered.
+///
+/// A recorder without a free descriptor closes each connection at once, sometimes before the request is sent.
 fn request_unusable(path: &[u8]) {
-    if let Some(socket) = Socket::dial(path) {
-        socket.request_unusable();
+    for _ in 0..ATTEMPTS {
+        let is_sent = Socket::dial(path).map(|socket| socket.request_unusable());
+        if is_sent != Some(false) {
+            return;
+        }
     }
 }
+
+/// How often a process tries to make the recorder count it.
+const ATTEMPTS: u32 = 8;
 
 /// The first process uses the memory that all processes can find. A further process asks for memory
 /// of its own, and shares the first memory if it gets none.

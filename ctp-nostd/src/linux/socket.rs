@@ -44,7 +44,8 @@ pub(super) enum NoOwnMemory {
     /// The recorder denied the request, did not answer in time, or sent memory that cannot be used.
     /// The recorder knows this; in the last case, because nothing is ever written in that memory.
     Denied,
-    /// The recorder could not be reached, and does not know of the process.
+    /// The recorder could not be reached, or closed the connection before the request was sent. The recorder does not
+    /// count the process.
     Unreached,
 }
 
@@ -88,12 +89,11 @@ impl Socket {
         self.receive()
     }
 
-    /// Requests memory that this process could not use: no answer can be sent any more.
-    pub fn request_unusable(&self) {
-        // If either call fails, there is no recorder to count this process.
-        if shutdown(&self.fd, Shutdown::Read).is_ok() {
-            let _ = send(&self.fd, MemoryRequest::Own.bytes(), QUIETLY);
-        }
+    /// Requests memory that this process could not use: no answer can be sent any more. Returns false if the recorder
+    /// has closed the connection, and so does not count this process.
+    pub fn request_unusable(&self) -> bool {
+        shutdown(&self.fd, Shutdown::Read).is_ok()
+            && send(&self.fd, MemoryRequest::Own.bytes(), QUIETLY).is_ok()
     }
 
     /// Waits for an answer until the deadline, however many signals arrive.

@@ -8,7 +8,9 @@
 //! A process that stops waiting shuts down the read half of its socket, then checks the socket once
 //! more. Either the memory has arrived, or the recorder can no longer send it and knows that the
 //! process did not get it. A process that cannot use any memory shuts down the read half before it
-//! asks, so the recorder counts it as not recorded. All other bytes on the socket only mean "check
+//! asks, so the recorder counts it as not recorded. A recorder that is about to close a connection shuts down its own
+//! read half, then reads once more: it counts the process if it finds a request, and otherwise the process cannot send
+//! its request any more, and counts itself. All other bytes on the socket only mean "check
 //! for new events".
 
 /// The bytes of a request. They differ from the bytes of the doorbell, which all have the same

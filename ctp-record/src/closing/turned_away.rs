@@ -66,19 +66,14 @@ impl Closing<'_> {
     }
 }
 
-/// Without a free descriptor, the recorder cannot read which kind of process makes a request. Processes other than
-/// forks need no answer: they share the memory of the program.
 fn for_descriptors(count: u32) -> Option<String> {
-    let (subject, forks) = match count {
+    let (subject, they) = match count {
         0 => return None,
-        1 => ("1 process was".to_owned(), "if it is a fork, it was"),
-        many => (
-            format!("{many} processes were"),
-            "those that are forks were",
-        ),
+        1 => ("1 process was".to_owned(), "it was"),
+        many => (format!("{many} processes were"), "they were"),
     };
     Some(format!(
-        "{subject} not admitted, because no descriptor was left: {forks} not recorded; a higher ulimit -n \
+        "{subject} not admitted, because no descriptor was left: {they} not recorded; a higher ulimit -n \
          may help"
     ))
 }

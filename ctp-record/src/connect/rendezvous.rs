@@ -14,7 +14,9 @@ use ctp_nostd::request::{DENIED, GRANTED, MemoryRequest};
 use rustix::cmsg_space;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read};
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::net::{
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, sendmsg, shutdown,
+};
 use rustix::process::geteuid;
 
 use crate::connect::credentials;
@@ -61,6 +63,14 @@ pub fn read_request(socket: impl AsFd) -> Option<MemoryRequest> {
     let mut bytes = [0; 64];
     let length = read(socket, &mut bytes).ok()?;
     MemoryRequest::from_bytes(bytes.get(..length)?)
+}
+
+/// Reads the request for memory on a connection that is about to be closed. A process that has not sent its request by
+/// now can no longer do so, and counts itself as unreached. So each process is counted once.
+pub fn last_request(socket: impl AsFd) -> Option<MemoryRequest> {
+    // Fails only if the other end is closed already, which then sends nothing more either.
+    let _ = shutdown(&socket, Shutdown::Read);
+    read_request(socket)
 }
 
 /// Name of the socket to which programs connect.
@@ -160,7 +170,7 @@ impl Rendezvous {
             requested: stream
                 .set_nonblocking(true)
                 .ok()
-                .and_then(|()| read_request(stream)),
+                .and_then(|()| last_request(stream)),
             socket: None,
         })
     }

@@ -21,24 +21,25 @@ pub struct TurnedAway {
 }
 
 impl TurnedAway {
-    /// Counts a process that was refused for this error. Its request may be unknown.
+    /// Counts a process that was refused for this error, unless it has not sent a request. Such a process needs no
+    /// memory of its own, or counts itself as unreached.
     pub fn add(&mut self, requested: Option<MemoryRequest>, error: &io::Error) {
         let count = if rendezvous::is_no_descriptor_left(error) {
             &mut self.for_descriptors
         } else {
             &mut self.otherwise
         };
-        *count += u32::from(is_missing(requested));
+        *count += u32::from(requested.is_some_and(is_missing));
     }
 
     /// Counts a process that got no answer before its connection was closed.
     pub fn add_unanswered(&mut self, requested: MemoryRequest) {
-        self.otherwise += u32::from(is_missing(Some(requested)));
+        self.otherwise += u32::from(is_missing(requested));
     }
 
     /// Counts a process that asked after the end of the recording.
     pub fn add_late(&mut self, requested: MemoryRequest) {
-        self.late += u32::from(is_missing(Some(requested)));
+        self.late += u32::from(is_missing(requested));
     }
 
     /// The total.
@@ -48,8 +49,8 @@ impl TurnedAway {
 }
 
 /// Whether nothing is recorded of a process with this request that got no memory.
-fn is_missing(requested: Option<MemoryRequest>) -> bool {
-    requested != Some(MemoryRequest::OwnOrShared)
+fn is_missing(requested: MemoryRequest) -> bool {
+    requested != MemoryRequest::OwnOrShared
 }
 
 #[cfg(test)]
@@ -69,6 +70,6 @@ mod tests {
         away.add(None, &error);
         away.add_unanswered(MemoryRequest::Own);
         away.add_late(MemoryRequest::Own);
-        assert_eq!((away.otherwise, away.late), (3, 1));
+        assert_eq!((away.otherwise, away.late), (2, 1));
     }
 }

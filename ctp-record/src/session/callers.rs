@@ -38,9 +38,9 @@ impl Session<'_> {
             }
             self.watch(pid);
         }
-        let requested = caller.requested;
-        if let Err(error) = self.wait.add(caller) {
-            self.so_far.turned_away.add(requested, &error);
+        if let Err(refused) = self.wait.add(caller) {
+            let turned_away = &mut self.so_far.turned_away;
+            turned_away.add(refused.requested, &refused.error);
         }
     }
 
@@ -70,23 +70,20 @@ impl Session<'_> {
         for caller in callers.take(MAX_LATE) {
             self.dismiss_caller(caller);
         }
-        self.wait.connections().read_all();
+        self.wait.connections().read_last();
         for request in self.wait.connections().requests() {
             self.so_far.turned_away.add_late(request.requested);
         }
     }
 
-    /// Keeps the connection only if a request may still arrive on it.
     fn dismiss_caller(&mut self, caller: Caller) {
-        match (caller.socket, caller.requested) {
-            (None, requested) => {
-                let error = Errno::MFILE.into();
-                self.so_far.turned_away.add(requested, &error);
+        let turned_away = &mut self.so_far.turned_away;
+        match caller.socket {
+            None => turned_away.add(caller.requested, &Errno::MFILE.into()),
+            Some(socket) => {
+                let requested = rendezvous::last_request(&socket);
+                requested.into_iter().for_each(|requested| turned_away.add_late(requested));
             }
-            (Some(socket), _) => match rendezvous::read_request(&socket) {
-                Some(requested) => self.so_far.turned_away.add_late(requested),
-                None => self.wait.connections().add(socket, caller.pid),
-            },
         }
     }
 

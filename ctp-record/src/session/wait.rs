@@ -7,13 +7,14 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ctp_nostd::request::MemoryRequest;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::thread::{MembarrierCommand, MembarrierQuery, membarrier, membarrier_query};
 
-use crate::connect::rendezvous::Caller;
+use crate::connect::rendezvous::{self, Caller};
 use connections::Connections;
 pub use connections::Request;
 
@@ -42,6 +43,15 @@ pub struct Wait {
     /// Watched processes.
     watched: Vec<(u32, OwnedFd)>,
     departed: Vec<u32>,
+}
+
+/// A caller whose messages cannot be noticed.
+#[derive(Debug)]
+pub struct Refused {
+    /// Why the connection was closed.
+    pub error: io::Error,
+    /// The request for memory that was read before.
+    pub requested: Option<MemoryRequest>,
 }
 
 /// Whether the kernel can run a fence on every processor that runs a traced program.
@@ -111,10 +121,17 @@ impl Wait {
     ///
     /// # Errors
     /// Messages of the caller cannot be noticed: no descriptor is left, or the kernel's limit of watches is reached.
-    pub fn add(&mut self, caller: Caller) -> io::Result<()> {
-        let socket = caller.socket.ok_or(Errno::MFILE)?;
+    /// The connection is closed.
+    pub fn add(&mut self, caller: Caller) -> Result<(), Refused> {
+        let socket = caller.socket.ok_or(Refused {
+            error: Errno::MFILE.into(),
+            requested: caller.requested,
+        })?;
         let data = EventData::new_u64(CONNECTION | u64::from(self.connections.next()));
-        epoll::add(&self.epoll, &socket, data, EventFlags::IN)?;
+        epoll::add(&self.epoll, &socket, data, EventFlags::IN).map_err(|error| Refused {
+            error: error.into(),
+            requested: rendezvous::last_request(&socket),
+        })?;
         self.connections.add(socket, caller.pid);
         Ok(())
     }

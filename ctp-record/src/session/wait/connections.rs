@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 
 use ctp_nostd::request::MemoryRequest;
 use rustix::io::{Errno, read};
+use rustix::net::{Shutdown, shutdown};
 
 /// A request for memory. Its process may have hung up since.
 #[derive(Debug)]
@@ -85,9 +86,11 @@ impl Connections {
         });
     }
 
-    /// Reads what was sent on all connections.
-    pub fn read_all(&mut self) {
-        self.all.values_mut().for_each(Connection::read_pending);
+    /// Reads what was sent on all connections. From then on nothing can be sent on them, so that a process either has
+    /// its request read here, or counts itself as unreached.
+    pub fn read_last(&mut self) {
+        let connections = self.all.values_mut();
+        connections.for_each(Connection::read_last);
     }
 
     /// Whether this process closed all its connections. If such a process connects again, an exec has closed them and
@@ -145,6 +148,14 @@ impl Connections {
 }
 
 impl Connection {
+    fn read_last(&mut self) {
+        if let Some(socket) = &self.socket {
+            // Fails only if the other end is closed already.
+            let _ = shutdown(socket, Shutdown::Read);
+        }
+        self.read_pending();
+    }
+
     fn read_pending(&mut self) {
         let Some(socket) = &self.socket else { return };
         let mut bytes = [0; 4096];
@@ -166,7 +177,7 @@ impl Connection {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
+    use std::io::{ErrorKind, Write as _};
     use std::os::unix::net::UnixStream;
 
     use super::*;
@@ -215,9 +226,9 @@ mod tests {
             let mut connections = Connections::default();
             requested_and_hung_up(&mut connections, Some(7), MemoryRequest::Own);
             requested_and_hung_up(&mut connections, None, MemoryRequest::OwnOrShared);
-            (0..reads).for_each(|_| connections.read_all());
+            (0..reads).for_each(|_| read_all(&mut connections));
             hangs_up(&mut connections, Some(7));
-            connections.read_all();
+            connections.read_last();
             let requested: Vec<MemoryRequest> = connections
                 .requests()
                 .map(|request| request.requested)
@@ -231,6 +242,29 @@ mod tests {
         }
     }
 
+    fn read_all(connections: &mut Connections) {
+        let all = connections.all.values_mut();
+        all.for_each(Connection::read_pending);
+    }
+
+    // CTP-32
+    #[test]
+    fn a_request_is_read_last_or_cannot_be_sent() {
+        let mut connections = Connections::default();
+        let mut theirs = [(); 2].map(|()| {
+            let (ours, theirs) = UnixStream::pair().expect("descriptors");
+            ours.set_nonblocking(true).expect("a socket");
+            connections.add(ours.into(), None);
+            theirs
+        });
+        let request = MemoryRequest::Own.bytes();
+        theirs[0].write_all(request).expect("room in the socket");
+        connections.read_last();
+        let error = theirs[1].write(request).expect_err("shut down");
+        assert_eq!(error.kind(), ErrorKind::BrokenPipe);
+        assert_eq!(connections.requests().count(), 1);
+    }
+
     // CTP-32
     #[test]
     fn forgetting_a_process_returns_the_requests() {
@@ -238,10 +272,10 @@ mod tests {
             let mut connections = Connections::default();
             requested_and_hung_up(&mut connections, Some(7), MemoryRequest::Own);
             requested_and_hung_up(&mut connections, Some(8), MemoryRequest::Own);
-            (0..reads).for_each(|_| connections.read_all());
+            (0..reads).for_each(|_| read_all(&mut connections));
             assert_eq!(connections.forget(7), [MemoryRequest::Own], "{reads}");
             assert_eq!(connections.forget(7), []);
-            connections.read_all();
+            connections.read_last();
             assert_eq!(connections.requests().count(), 1, "of the other process");
         }
     }
