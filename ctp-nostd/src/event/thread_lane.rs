@@ -5,7 +5,9 @@ use core::sync::atomic::compiler_fence;
 use crate::platform::Probe;
 use crate::platform::mode::ANY;
 use crate::platform::{Local, Platform, local};
-use crate::protocol::lane::{self, LaneRequest, Payload, Ring, Room, ThreadEventKind};
+use crate::protocol::lane::{
+    self, LaneRequest, Payload, Ring, Room, ThreadEventKind, should_prepare_lanes,
+};
 use crate::sync::Ordering;
 
 /// In a thread's lane word: the lane was full, and does not hold a loss record yet.
@@ -119,7 +121,9 @@ impl<P: Platform> Probe<P> {
         };
         self.settle(local, number);
         // Lanes that are overwritten are not drained: only the lack of a lane concerns the recorder.
-        self.ring_if_short(|| !self.region.is_overwritten || number == NONE);
+        self.ring_if_short(|| {
+            number == NONE || !self.region.is_overwritten && should_prepare_lanes(number)
+        });
         number
     }
 

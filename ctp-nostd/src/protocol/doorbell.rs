@@ -19,7 +19,7 @@
 //! short time, and only a shortage ends the sleep earlier:
 //! ```text
 //!   B1 sleeping = 2 (relaxed), then block until the deadline or a ring
-//!   B2 probe: an eighth of its lane is full, few stations are left, or a thread took a lane?
+//!   B2 probe: an eighth of its lane is full, few stations are left, or threads took lanes?
 //!   B3 sleeping?  (relaxed)     swap 2 -> 0, then ring
 //! ```
 //! No fence orders B1 and B3. A thread that misses B1 asks again after another eighth of its lane, and

@@ -42,7 +42,8 @@ mod ring;
 mod rings;
 mod room;
 
-pub use claim::{LaneRequest, Pool, give_back};
+pub(crate) use claim::should_prepare_lanes;
+pub use claim::{LANES_AHEAD, LaneRequest, Pool, give_back};
 pub use copy::{Before, Copied, MAX_WORDS, Word};
 pub(crate) use own_ring::{OwnRing, RingMark};
 pub use record::{

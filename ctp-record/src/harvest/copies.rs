@@ -6,10 +6,10 @@ use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ctp_nostd::Region;
-use ctp_nostd::lane::{Copied, Ring};
+use ctp_nostd::lane::{Copied, LANES_AHEAD, Ring};
 use ctp_nostd::layout::SLOTS;
 
-use super::prefault::{LANES_AHEAD, Prefault, PrefaultRange, RECORDS_PER_PAGE};
+use super::prefault::{Prefault, PrefaultRange, RECORDS_PER_PAGE};
 use super::queue::{MAX_RECORD_BYTES, Queue, Spare};
 use crate::output::backlog::Backlog;
 

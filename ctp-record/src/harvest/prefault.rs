@@ -25,9 +25,6 @@ pub(crate) const MAX_PREFAULT_RECORDS: u64 = 512 * RECORDS_PER_PAGE;
 /// A thread that writes this many records in a millisecond would catch up with the prefaulting.
 const TOO_FAST: u64 = MAX_PREFAULT_RECORDS / 2;
 
-/// Lanes to prepare for new threads between two rounds.
-pub(super) const LANES_AHEAD: u32 = 16;
-
 /// Lane records to prefault.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PrefaultRange<'m> {

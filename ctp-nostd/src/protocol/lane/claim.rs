@@ -18,6 +18,15 @@ use core::ops::Range;
 use crate::memory::layout::Lane;
 use crate::sync::{AtomicU32, Ordering};
 
+/// The number of unused lanes that the recorder prepares for new threads, each time it runs.
+pub const LANES_AHEAD: u32 = 16;
+
+/// Whether the recorder should prepare lanes soon, now that a thread took the lane with this number. True for every
+/// eighth lane: to wake the recorder takes longer than a thread's first event.
+pub(crate) const fn should_prepare_lanes(number: u32) -> bool {
+    number.is_multiple_of(LANES_AHEAD / 2)
+}
+
 /// Value of a lane's thread word: a thread had the lane, and has given it back.
 pub(crate) const GIVEN_BACK: u32 = u32::MAX;
 
