@@ -123,8 +123,8 @@ mod tests {
             for_descriptors: 3,
             ..TurnedAway::default()
         });
-        let line = "3 processes were not admitted, because no descriptor was left: those that \
-                    are forks were not recorded; a higher ulimit -n may help";
+        let line = "3 processes were not admitted, because no descriptor was left: they \
+                    were not recorded; a higher ulimit -n may help";
         assert_eq!(message(&full), [line]);
         let otherwise = of(TurnedAway {
             otherwise: 1,

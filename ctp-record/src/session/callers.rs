@@ -82,7 +82,9 @@ impl Session<'_> {
             None => turned_away.add(caller.requested, &Errno::MFILE.into()),
             Some(socket) => {
                 let requested = rendezvous::last_request(&socket);
-                requested.into_iter().for_each(|requested| turned_away.add_late(requested));
+                requested
+                    .into_iter()
+                    .for_each(|requested| turned_away.add_late(requested));
             }
         }
     }
