@@ -212,12 +212,12 @@ impl Harvest {
         }
         self.identify_writers(stations::UNWRITTEN_PER_PASS, &mut pass);
         self.cells.retain_plain();
-        let have_more = pass.found.is_cut_short || pass.found.has_pending;
-        if have_more && self.can_defer_scan(region) {
-            self.drain_ended(&mut pass);
+        let has_more = pass.found.is_cut_short || pass.found.has_pending;
+        if self.can_defer_scan(has_more, now_ns, region) {
+            self.visit_stations(&mut pass);
             return pass.found;
         }
-        self.scan_stations(&mut pass);
+        self.scan_stations(now_ns, &mut pass);
         self.emit_due_totals(now_ns, &mut pass);
         self.count_filtered(&mut pass);
         pass.found.short &= was_full;

@@ -44,7 +44,9 @@ const EVERY: Duration = Duration::from_secs(1);
 /// Time to the next round while a remarkable finding needs a second observation.
 const SOON: Duration = Duration::from_millis(200);
 /// Rounds use at most one n-th of a processor.
-const SHARE: u32 = 100;
+const SHARE: u32 = 500;
+/// The same while a remarkable finding needs a second observation.
+const SHARE_SOON: u32 = 100;
 /// Maximum number of waits that are remembered; when it is reached, all are forgotten.
 const MAX_FOLLOWED: usize = 1 << 16;
 
@@ -92,8 +94,12 @@ impl Looks {
 
     /// Schedules the next round, after a round that used this much processor time.
     pub fn rest(&mut self, took: Duration) {
-        let pause = if self.needs_second() { SOON } else { EVERY };
-        self.next = Instant::now() + pause.max(took * SHARE);
+        let (pause, share) = if self.needs_second() {
+            (SOON, SHARE_SOON)
+        } else {
+            (EVERY, SHARE)
+        };
+        self.next = Instant::now() + pause.max(took * share);
     }
 
     /// How long the main loop may sleep; `None` without a finding that needs a second observation.

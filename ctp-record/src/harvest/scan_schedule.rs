@@ -1,5 +1,4 @@
-//! Decides when a pass scans all stations, and defers the scan while lanes have more records than one
-//! pass can take.
+//! Decides when a pass scans all stations, and defers the scan while lanes report all events anyway.
 
 use ctp_nostd::Region;
 
@@ -10,20 +9,46 @@ use super::{Harvest, Pass};
 /// station.
 const RECORDS_PER_STATION: u64 = 16;
 
+/// While lanes report all events, the pause from one scan of all stations to the next, for each station. A station that
+/// is not in the processor's cache takes up to 200 ns, so scans take at most 0.1 % of a processor.
+const PAUSE_PER_STATION_NS: u64 = 200_000;
+
 /// What lanes have brought since the last scan of all stations.
 #[derive(Debug, Default)]
 pub(super) struct SinceFullScan {
+    /// The time of that scan; 0 before the first.
+    at_ns: u64,
     records: u64,
     /// Records that had found no room in a lane by that scan.
     crowded_out: u64,
+    /// Stations with events that lanes had not brought by that scan. The next passes visit them.
+    behind: Vec<usize>,
 }
 
+/// With more stations that are behind, the next pass scans all stations.
+const MAX_BEHIND: usize = 64;
+
 impl SinceFullScan {
-    fn now(crowded_out: u64) -> Self {
+    fn new(now_ns: u64, crowded_out: u64) -> Self {
         SinceFullScan {
-            records: 0,
+            at_ns: now_ns,
             crowded_out,
+            ..SinceFullScan::default()
         }
+    }
+
+    /// Adds a station with events that lanes have not brought.
+    fn add_behind(&mut self, index: usize) {
+        if self.behind.len() < MAX_BEHIND {
+            self.behind.push(index);
+        } else {
+            self.expect_another();
+        }
+    }
+
+    /// Lets the next pass with time for it scan all stations.
+    fn expect_another(&mut self) {
+        self.at_ns = 0;
     }
 
     /// Adds records that lanes have brought.
@@ -57,11 +82,35 @@ impl Harvest {
             && region.has_many_stations()
     }
 
-    /// Drains the stations of coroutines that ended, as reported by lanes. New coroutines may be waiting for these
-    /// stations, and the next scan of all stations may be far away.
-    pub(super) fn drain_ended(&mut self, pass: &mut Pass<'_>) {
+    /// Visits the few stations that must not wait for the next scan of all stations: those of coroutines that ended,
+    /// as reported by lanes, because new coroutines may be waiting for a station; and those that were behind.
+    pub(super) fn visit_stations(&mut self, pass: &mut Pass<'_>) {
         for index in self.cells.take_ended() {
             self.drain(index as usize, pass);
+        }
+        let events_before = pass.found.events;
+        for index in std::mem::take(&mut self.since_full_scan.behind) {
+            self.visit(index, pass);
+        }
+        self.note_slot_events(events_before, pass);
+    }
+
+    /// Drains this station if it has something new, and remembers if it is behind after that.
+    fn visit(&mut self, index: usize, pass: &mut Pass<'_>) {
+        let station = &pass.region.stations[index];
+        if station.event_head() == self.cells.head(index) {
+            return;
+        }
+        self.drain(index, pass);
+        if station.event_head() != self.cells.head(index) {
+            self.since_full_scan.add_behind(index);
+        }
+    }
+
+    /// Lets the next pass scan all stations if slots held events that no lane has brought.
+    fn note_slot_events(&mut self, events_before: u64, pass: &Pass<'_>) {
+        if events_before < pass.found.events {
+            self.since_full_scan.expect_another();
         }
     }
 
@@ -71,13 +120,14 @@ impl Harvest {
     }
 
     /// Drains the stations of v1 peers and all stations that have something new.
-    pub(super) fn scan_stations(&mut self, pass: &mut Pass<'_>) {
-        self.since_full_scan = SinceFullScan::now(self.lanes.crowded_out());
+    pub(super) fn scan_stations(&mut self, now_ns: u64, pass: &mut Pass<'_>) {
+        self.since_full_scan = SinceFullScan::new(now_ns, self.lanes.crowded_out());
         let mut number = 0;
         while let Some(index) = self.cells.plain(number) {
             self.drain(index, pass);
             number += 1;
         }
+        let events_before = pass.found.events;
         let stations = &pass.region.stations[..self.cells.len()];
         for (index, station) in stations.iter().enumerate() {
             if station.event_head() == self.cells.head(index) {
@@ -86,20 +136,33 @@ impl Harvest {
             if self.records_totals(index) {
                 self.note_activity(index, pass);
             } else {
-                self.drain(index, pass);
+                self.visit(index, pass);
             }
         }
+        self.note_slot_events(events_before, pass);
     }
 
-    /// Whether a pass can skip the scan of all stations while lanes have more records. Scanning on every pass
-    /// costs O(stations) and falls behind. It finds little that lanes do not report, unless a filter excludes
-    /// deaths.
-    pub(super) fn can_defer_scan(&self, region: &Region<'_>) -> bool {
+    /// Whether a pass can skip the scan of all stations. Scanning on every pass costs O(stations), and falls behind
+    /// while lanes have more records. It finds little that lanes do not report, unless a filter excludes deaths.
+    pub(super) fn can_defer_scan(&self, has_more: bool, now_ns: u64, region: &Region<'_>) -> bool {
         let many = RECORDS_PER_STATION * self.cells.len() as u64;
         let lanes_report_all = !self.is_controlled && self.are_all_threads_in_lanes(region);
         self.since_full_scan.records < many
             && lanes_report_all
             && !self.may_run_out_of_stations(region)
+            && (has_more || self.was_scanned_recently(now_ns, region))
+    }
+
+    /// Whether the last scan of all stations is so recent that the next need not begin, although there is time for it.
+    fn was_scanned_recently(&self, now_ns: u64, region: &Region<'_>) -> bool {
+        let is_history_drained = self.flight_memory.is_none() && self.summary.is_none();
+        let pause_ns = PAUSE_PER_STATION_NS.saturating_mul(self.cells.len() as u64);
+        is_history_drained
+            && Lanes::are_used(region)
+            && self.cells.unidentified() == 0
+            && self.lanes.crowded_out() == self.since_full_scan.crowded_out
+            && self.since_full_scan.at_ns != 0
+            && now_ns < self.since_full_scan.at_ns.saturating_add(pause_ns)
     }
 
     /// Whether free stations may run out: lanes were full since the last scan, so that deaths may be missing

@@ -31,7 +31,7 @@ pub const MAX_PROCESSES: usize = 4;
 /// Time from a scan to the next.
 const EVERY: Duration = Duration::from_millis(500);
 /// Scans use at most one n-th of a processor.
-const SHARE: u32 = 100;
+const SHARE: u32 = 500;
 
 /// The inspections of a recording.
 #[derive(Debug)]
