@@ -10,7 +10,7 @@
 //!   protocol/lane/room.rs             E2: takes a position in the lane
 //!   protocol/lane/reserved_record.rs  E4: writes the record there, and commits it
 //! ```
-//! E4 writes the slot (`protocol/slot.rs`), E5 updates aggregates (`protocol/aggregate.rs`), E6
+//! E4 also writes the slot (`protocol/slot.rs`), E5 updates aggregates (`protocol/aggregate.rs`), E6
 //! rings (`protocol/doorbell.rs`). Any unusual condition falls through to `slow_path.rs`, where a
 //! thread requests its lane (`thread_lane.rs`). `switch.rs` is the fast path of two events at the
 //! same time.

@@ -1,6 +1,6 @@
 //! The atomics that every protocol uses: those of `core`, or loom's under the model checker.
 //!
-//! Words that only this program sees use the atomics of `core` directly, because a static cannot
+//! Words that no other process reads use the atomics of `core` directly, because a static cannot
 //! hold loom's.
 
 pub(crate) mod unlocked;

@@ -57,8 +57,8 @@
 //! Names are proven, not guessed: a file with another build id, or a file that was replaced in the meantime, is a
 //! [`Miss`].
 //!
-//! [`Symbolizer::can_follow_frame_pointer`] returns whether the frame pointer can be followed at a code address. This
-//! proves a chain of callers that was found by frame pointers.
+//! [`Symbolizer::can_follow_frame_pointer`] returns whether the frame pointer can be followed at a code address. With
+//! this, a chain of callers that was found by frame pointers can be proven.
 //!
 //! Only regular files are opened, without waiting. The build id is compared first; then the needed parts are read
 //! within a memory budget that all files share ([`SearchPaths::with_max_bytes`]). Parts are read and not mapped,

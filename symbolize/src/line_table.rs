@@ -110,7 +110,7 @@ fn on_line(
         .collect()
 }
 
-/// For each file index of the table the wanted lines that are in this file.
+/// For each file index of the table, the wanted lines that are in this file.
 fn requested_by_file<'i>(
     unit: UnitRef<'_, Reader<'i>>,
     header: &LineProgramHeader<Reader<'i>>,

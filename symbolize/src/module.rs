@@ -35,7 +35,7 @@ pub(crate) struct Segment {
 /// Names from DWARF as completed by symbols, each computed once.
 type Completed = HashMap<((Option<Svma>, usize), Option<Name>), Option<Name>>;
 
-/// An ELF file that is proven to be the mapped file, as far as the recording has a build id.
+/// An ELF file. If the recording has a build id, this file is proven to be the mapped file.
 pub(crate) struct Module {
     /// The file name, without directories.
     pub(crate) name: Arc<str>,

@@ -130,7 +130,7 @@ pub fn enclosing(name: &str) -> &str {
 
 /// Replaces the last `{..}` of a demangled name by what DWARF has: legacy names have only `{{closure}}`.
 pub(crate) fn with_last_body(name: &str, from_dwarf: &str) -> String {
-    // The function's own name has no generic arguments either.
+    // The demangled name has no generic arguments either.
     let from_dwarf = from_dwarf.split('<').next().unwrap_or(from_dwarf);
     let known = match from_dwarf.split_once('#') {
         // Only the `_env` form is unambiguous.

@@ -155,7 +155,7 @@ fn relative(path: &Path) -> PathBuf {
         .collect()
 }
 
-/// The path without each `..` that follows a directory, and without that directory. Links are not followed.
+/// Removes each `..` from the path, together with the directory before it. Links are not followed.
 fn resolved(path: &Path) -> PathBuf {
     use std::path::Component;
     let mut plain = PathBuf::new();

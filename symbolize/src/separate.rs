@@ -47,7 +47,7 @@ pub(crate) fn supplement<'i>(
         .find_map(|path| proven(path, build_id, None, search_paths))
 }
 
-/// The file at this path, if the build id matches, or without a build id the checksum of the file.
+/// The file at this path, if it has this build id or, without a build id, this checksum.
 fn proven(
     path: PathBuf,
     build_id: &[u8],

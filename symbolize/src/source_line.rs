@@ -1,4 +1,4 @@
-//! The way back: from a source line to the function that contains its code.
+//! Finds the function that contains the code of a source line.
 
 use std::collections::HashMap;
 

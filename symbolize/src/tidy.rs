@@ -81,7 +81,7 @@ impl Text<'_> {
         self.rest.starts_with(close).then(|| self.copy(1, out))
     }
 
-    /// Parses a path such as `a::b<C>::{{closure}}`, up to its last part.
+    /// Parses a whole path such as `a::b<C>::{{closure}}`.
     fn path(&mut self, out: &mut String) -> Option<()> {
         let mut path = Path::default();
         while let Some(next) = self.rest.chars().next() {

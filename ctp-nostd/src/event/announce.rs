@@ -87,8 +87,8 @@ fn store_code(local: &Local, code: u64) {
     local.announced_code.store(code, Ordering::Relaxed);
 }
 
-/// Records that an inner coroutine, which the coroutine that runs here has polled, waits. The end
-/// of that wait can continue the outer coroutine too, whatever else the outer coroutine announces.
+/// Records that an inner coroutine waits, which the coroutine that runs here has polled. The end of
+/// that wait can continue the outer coroutine too, whatever else the outer coroutine announces.
 #[cold]
 pub(crate) fn mark_inner_wait(local: &Local) {
     begin(local);

@@ -43,8 +43,8 @@ impl CurrentCoroutine {
 }
 
 impl Station {
-    /// Is the latest event of this coroutine a run on this thread? False if that event was dropped
-    /// or is being written.
+    /// Whether the latest event of this coroutine is a run on this thread. False if that event was
+    /// dropped or is being written.
     #[inline(always)]
     fn is_run_by<P: Platform>(&self, word: u32, local: &Local) -> bool {
         let head = self.event_head.load(Ordering::Acquire); // pairs with E5 of `event/fast_path.rs`

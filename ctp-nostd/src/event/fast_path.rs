@@ -201,7 +201,7 @@ impl<P: Platform> Probe<P> {
         self.region.header.kind_mask.load(Ordering::Relaxed)
     }
 
-    /// Does this nonzero control word drop an event of this kind on the calling thread?
+    /// Whether this nonzero control word drops an event of this kind on the calling thread.
     #[inline(always)]
     pub(crate) fn keeps_out(&self, word: u32, kind: EventKind) -> bool {
         control::keeps_out(word, kind, || self.thread())
@@ -247,7 +247,7 @@ impl<P: Platform> Probe<P> {
         }
     }
 
-    /// Is this still the program that attached? False in a fork.
+    /// Whether this is still the program that attached. False in a fork.
     pub(crate) fn is_live(self) -> bool {
         attachment::<P>() == self.attachment
     }

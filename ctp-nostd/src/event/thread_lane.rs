@@ -20,10 +20,10 @@ const NONE: u32 = 1 << 30;
 /// A thread without a lane repeats its request after this many events.
 const RETRY_EVERY: u32 = 256;
 
-/// Where lanes are overwritten, only one in this many repeated requests is made. Such a request
-/// makes few checks too, but reads the time of the latest record in each long lane. That takes
-/// longer than the events between two requests, and many of those lanes are being written by other
-/// threads.
+/// Where lanes are overwritten, only one in this many repeated requests is made. Like any repeated
+/// request, it makes few checks, but it also reads the time of the latest record in each long lane.
+/// That takes longer than the events between two requests, and many of those lanes are being
+/// written by other threads.
 const OLDEST_RETRY_EVERY: u32 = 16;
 
 /// The word of a thread of this attachment that needs no lane, because there are no lanes.
@@ -261,7 +261,7 @@ impl<P: Platform> Probe<P> {
     }
 }
 
-/// Is this the word of a thread that found no lane?
+/// Whether this is the word of a thread that found no lane.
 fn is_none(number: u32) -> bool {
     number & (NONE | OVERRUN) == NONE
 }

@@ -54,8 +54,8 @@ impl Wakers {
         )
     }
 
-    /// The wrapper around `inner`, created if there is none, `inner` is another waker than before, or
-    /// events are not recorded. `None` without a recorder.
+    /// The wrapper around `inner`. Creates a new wrapper if there is none yet, if `inner` is another
+    /// waker than before, or if this poll is not recorded. `None` without a recorder.
     #[inline(always)]
     fn around(
         &mut self,

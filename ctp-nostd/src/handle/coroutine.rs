@@ -245,8 +245,8 @@ impl<P: Platform> Coroutine<P> {
     }
 
     /// Like [`suspend_announced`](Self::suspend_announced), but without an announcement the wait is for
-    /// something unknown at `otherwise`. In both cases the site is the end of the chain that was
-    /// `found`, if the chain certainly belongs to this wait.
+    /// something unknown at `otherwise`. In both cases, if the chain that was `found` certainly belongs
+    /// to this wait, the site is the end of that chain.
     #[inline]
     pub(crate) fn suspend_announced_or(&self, otherwise: SiteWord, found: FoundWait) {
         let Some(handle) = self.handle.live() else {
@@ -299,7 +299,7 @@ impl<P: Platform> Coroutine<P> {
         self.may_return_lock.set(true);
     }
 
-    /// Is the coroutine recorded?
+    /// Whether the coroutine is recorded.
     #[cfg(feature = "alloc")]
     pub(crate) fn is_recorded(&self) -> bool {
         self.handle.live().is_some()

@@ -33,7 +33,7 @@ struct Recorder<'r> {
     socket_path: &'r [u8],
     /// Largest number of stations to use.
     limit: u32,
-    /// The program attaches before it has threads, and may take some time.
+    /// The program attaches before it has threads, so attaching may take some time.
     is_at_start: bool,
 }
 
@@ -130,7 +130,7 @@ fn open(recorder: &Recorder<'_>) -> Result<(), NotAttached> {
     let result = memory::fork_words_page().and_then(|page| {
         session::use_page(page);
         let connection = Connection {
-            // With threads, the kernel takes too long for `join_barrier`.
+            // Once the program may have threads, the kernel takes too long for `join_barrier`.
             is_ordered: recorder.is_at_start && join_barrier(&mapping.region),
             mapping,
             attach_id,
@@ -146,8 +146,8 @@ fn open(recorder: &Recorder<'_>) -> Result<(), NotAttached> {
     })
 }
 
-/// Makes the recorder count this process, which stays unrecorded for a reason of its own: sends a
-/// request that cannot be answered.
+/// Makes the recorder count this process, which stays unrecorded because it could not use any
+/// memory: sends a request that cannot be answered.
 ///
 /// A recorder without a free descriptor closes each connection at once, sometimes before the request is sent.
 fn request_unusable(path: &[u8]) {

@@ -45,7 +45,7 @@ impl Settings {
         settings
     }
 
-    /// Is any variable of a recorder set?
+    /// Whether any variable of a recorder is set.
     pub fn is_any_set(&self) -> bool {
         self.shm_path.is_some() || self.sock_path.is_some() || self.max_stations.is_some()
     }
@@ -78,8 +78,7 @@ impl Settings {
         }
     }
 
-    /// Reads `/proc/self/environ` in pieces. An entry longer than the buffer is none of the three
-    /// variables.
+    /// Reads `/proc/self/environ` in pieces. An entry longer than the buffer has no accepted value.
     fn read_initial(&mut self) {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let Ok(file) = openat(CWD, c"/proc/self/environ", flags, Mode::empty()) else {

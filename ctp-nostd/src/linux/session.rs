@@ -62,7 +62,7 @@ static STATE: SessionState = SessionState {
     clock: AtomicPtr::new(ptr::null_mut()),
 };
 static NOT_ATTACHED: ForkWords = ForkWords::new();
-/// Number of attempts to attach of this process and its ancestors. A fork inherits the count, which
+/// Number of attempts to attach by this process and its ancestors. A fork inherits the count, which
 /// is never reset.
 static ATTACHMENTS: AtomicU32 = AtomicU32::new(0);
 
@@ -112,8 +112,9 @@ fn session() -> Option<&'static Session> {
     unsafe { STATE.session.load(Ordering::Acquire).as_ref() }
 }
 
-/// The number of this attachment, 0 while not attached and in a fork. Once this process or its
-/// parent has attached, the word stays in a page of its own for ever.
+/// The word with the number of this attachment. The word is 0 before attaching, and again in a fork
+/// until the fork attaches. Once this process or its parent has attached, the word stays in a page
+/// of its own for ever.
 #[inline]
 pub(super) fn attachment_word() -> &'static AtomicU32 {
     &fork_words().attachment
@@ -262,7 +263,7 @@ pub(super) struct Connection {
     pub path: Path,
     /// Largest number of stations to use, also in a fork.
     pub limit: u32,
-    /// The result of [`join_barrier`], or false.
+    /// The result of [`join_barrier`]; false if that was not called.
     pub is_ordered: bool,
 }
 

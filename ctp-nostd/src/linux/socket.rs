@@ -89,8 +89,8 @@ impl Socket {
         self.receive()
     }
 
-    /// Requests memory that this process could not use: no answer can be sent any more. Returns false if the recorder
-    /// has closed the connection, and so does not count this process.
+    /// Requests memory that this process cannot use. The recorder counts the process, but can no longer
+    /// send an answer. Returns false if the recorder has closed the connection, and so does not count the process.
     pub fn request_unusable(&self) -> bool {
         shutdown(&self.fd, Shutdown::Read).is_ok()
             && send(&self.fd, MemoryRequest::Own.bytes(), QUIETLY).is_ok()
@@ -137,8 +137,8 @@ impl Socket {
         }
     }
 
-    /// Is the descriptor still this socket? A program may close every descriptor that it does not
-    /// know, and reuse the number.
+    /// Whether the descriptor is still this socket. A program may close every descriptor that it does
+    /// not know, and reuse the number.
     fn is_own_socket(&self) -> bool {
         identity_of(&self.fd) == Some(self.identity)
     }

@@ -7,17 +7,17 @@ use rustix::io::{FdFlags, fcntl_getfd};
 
 /// Writes to stderr, if the program has a stderr that takes a line without blocking.
 pub(super) fn write_line(line: &[u8]) {
-    // SAFETY: if descriptor 2 is closed, the calls fail. It is not closed here, and the calls rely
-    // on no state of it in between.
+    // SAFETY: if descriptor 2 is closed, the calls fail. This function does not close the descriptor,
+    // and no call relies on what an earlier call found.
     let stderr = unsafe { BorrowedFd::borrow_raw(2) };
     if is_inherited(stderr) && is_writable(stderr) {
         let _ = rustix::io::write(stderr, line);
     }
 }
 
-/// Whether the program may have been started with this descriptor. A descriptor that is closed on
-/// exec was opened by the program itself, after it closed its stderr, so that file must not get
-/// messages.
+/// Whether the program may have been started with this descriptor. If descriptor 2 is closed on
+/// exec, the program itself opened it after it closed stderr. Then the descriptor is another file,
+/// which must not get messages.
 fn is_inherited(fd: BorrowedFd<'_>) -> bool {
     fcntl_getfd(fd).is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC))
 }

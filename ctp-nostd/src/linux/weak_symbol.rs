@@ -1,7 +1,7 @@
 //! Symbols of libc in a program that may have none.
 
-/// Loads the address of a symbol from the global offset table. The symbol is weak, so the address is null,
-/// rather than a link error, where the program is linked without a libc.
+/// Loads the address of a symbol from the global offset table. The symbol is weak: a program without a
+/// libc still links, and gets a null address.
 #[cfg(target_arch = "x86_64")]
 macro_rules! load_weak {
     ($symbol:literal, $address:ident) => {

@@ -51,7 +51,8 @@ const fn uses(generation: u32) -> u32 {
     (generation / 2) % (1 << (31 - STATION_BITS))
 }
 
-/// Is this generation in the use that a [`coroutine_word`] names? Compared modulo 2^10.
+/// Whether this generation belongs to the use of the station that a [`coroutine_word`] names, modulo
+/// 2^10.
 pub(crate) const fn is_use(generation: u32, of_word: u32) -> bool {
     uses(generation) == of_word
 }

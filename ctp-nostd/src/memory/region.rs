@@ -148,13 +148,13 @@ impl<'m> Region<'m> {
         }
     }
 
-    /// Did the recorder make lanes? A process with a low memory limit may have mapped none of them.
+    /// Whether the recorder made lanes. A process with a low memory limit may have mapped none of them.
     pub(crate) fn declares_lanes(&self) -> bool {
         self.extended && self.header.lanes.entries.load(Ordering::Relaxed) != 0
     }
 
-    /// Is the header still what the recorder wrote? If not, a stray write has changed the memory,
-    /// and no word of it can be trusted.
+    /// Whether the header is still what the recorder wrote. If not, a stray write has changed the
+    /// memory, and no word of it can be trusted.
     pub fn is_intact(&self) -> bool {
         check(self.header).is_ok() && (!self.extended || is_extended(self.header))
     }

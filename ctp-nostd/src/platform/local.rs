@@ -1,5 +1,5 @@
-//! What the probe remembers for each thread, as plain data. Each word is read and written in the
-//! file that its comment names.
+//! What the probe remembers for each thread, as plain data. If the comment of a word names a file,
+//! that file explains how the word is used.
 
 use core::sync::atomic::AtomicU64;
 

@@ -25,7 +25,7 @@ pub struct Probe<P> {
     pub(crate) ring_mark: RingMark,
     /// The lane word of a thread that needs no lane.
     pub(crate) laneless_word: u64,
-    /// The region's header reference comes first.
+    /// Starts with the reference to the header.
     pub(crate) region: Region<'static>,
     /// The bins of this recording's aggregates, if there are any. Constant during a recording.
     pub(crate) bins: Bins,

@@ -104,7 +104,7 @@ pub unsafe trait Platform: 'static {
         local.thread.load(Ordering::Relaxed)
     }
 
-    /// Has this thread of the program exited? If true, another thread may take its lane.
+    /// Whether this thread of the program has exited. If true, another thread may take its lane.
     fn has_exited(thread: u32) -> bool {
         let _ = thread;
         false

@@ -27,7 +27,8 @@ use crate::platform::Probe;
 use crate::platform::{Limits, Polled};
 use crate::protocol::chain::{Addresses, Chain, Digest, MAX_ADDRESSES};
 
-/// An incomplete chain of this length is not found by accident.
+/// The shortest incomplete chain of a wake that is recorded. Values that only look like frame
+/// pointers do not form a chain of this length.
 const ENOUGH_WAKE_ADDRESSES: usize = 4;
 
 /// Where to look for callers.
@@ -37,7 +38,7 @@ struct Search {
     /// The stack of the calling thread is readable from its current position up to `top`; the frame
     /// at `base` is the last frame.
     limits: Limits,
-    /// The return address of the call if known, else 0.
+    /// The return address of the leaf's call of `clone`; 0 if unknown, or for a wake.
     caller: usize,
     /// The largest number of addresses to record, and the number that makes an incomplete chain
     /// valid.
@@ -67,7 +68,7 @@ pub(crate) fn clone_chain(
     }
 }
 
-/// Finds that chain where the latest walk does not match.
+/// Finds the chain of [`clone_chain`] if the latest walk does not match.
 #[inline(never)]
 fn find_clone_chain(
     probe: &Probe<Linux>,
@@ -115,8 +116,9 @@ fn leaf_chain(probe: &Probe<Linux>, here: Position, caller: usize, site: u32) ->
     })
 }
 
-/// The chain of functions that call the waker, up to the function that polls the current traced
-/// future, or to the thread's first function. Returns the id of a site, 0 if not known.
+/// Finds the chain of functions that call the waker, up to the function that polls the current
+/// traced future, or to the thread's first function. Returns the id of the chain's site, 0 if not
+/// known.
 #[inline(always)]
 pub(crate) fn wake_site(probe: &Probe<Linux>, polled: &Polled, here: Position) -> u32 {
     if !here.may_have_record() {
@@ -132,7 +134,7 @@ pub(crate) fn wake_site(probe: &Probe<Linux>, polled: &Polled, here: Position) -
     probe.region.site_of_chain(chain)
 }
 
-/// Finds the chain of a wake where the latest walk does not match: its id, 0 if there is none.
+/// Finds the chain of a wake if the latest walk does not match. Returns its id, 0 if there is none.
 #[inline(never)]
 fn find_wake_chain(probe: &Probe<Linux>, polled: &Polled, here: &Position) -> u32 {
     let is_known = !probe.region.chains.is_empty()
@@ -219,7 +221,7 @@ impl Search {
         let is_whole = self.walk(|record| digest.add(record.returns_to as u64, self.most));
         let hash = digest.end(is_whole, self.enough);
         let chain = hash.map_or(0, |hash| probe.chain(hash, || self.found()));
-        // A chain for which the table has no room is not kept, so that each attempt is counted.
+        // If the table has no room for the chain, the walk is not kept, so that each attempt is counted.
         let latest = latest.filter(|_| chain != 0 || hash.is_none());
         if let Some(latest) = latest.filter(|walk| walk.is_repeated(&self.here, chain)) {
             self.keep(probe, latest, chain);
@@ -247,7 +249,7 @@ impl Search {
         latest.keep(&self.key(probe), &records, chain);
     }
 
-    /// The addresses of the chain, by another walk, for the table.
+    /// Walks the stack again to collect the addresses of the chain for the table.
     #[cold]
     #[inline(never)]
     fn found(self) -> Chain {

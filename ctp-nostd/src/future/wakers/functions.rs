@@ -202,8 +202,8 @@ unsafe fn do_follow_up(follow_up: FollowUp, count: waker::Count, wrapped: *mut W
 }
 
 /// The entry point of `Waker::clone`, which records the return address of the call. That address is
-/// in the leaf future that clones. A function compiled without frame pointers cannot find it by
-/// itself.
+/// in the leaf future that clones. A function compiled without frame pointers cannot find that
+/// address by itself.
 ///
 /// ```text
 ///   leaf future ──> entry: Polled::returns_to = return address ──jump──> the clone itself

@@ -10,10 +10,10 @@
 //! Only the thread itself and its signal handlers use this. A handler that interrupts Y1 to Y3
 //! keeps nothing. A handler that keeps a walk during Z1 to Z3 is noticed.
 //!
-//! A walk is kept once it has found the same chain as the previous walk that was not kept.
-//! Otherwise, a thread that alternates between several call sites would keep walks that are never
-//! recalled. A walk that has found no chain is kept too: in a program without frame pointers, the
-//! register of the frame pointer may point to the same place in the stack for many calls.
+//! A walk is kept only if the previous walk that was not kept found the same chain. Otherwise, a
+//! thread that alternates between several call sites would keep walks that are never recalled. A
+//! walk that has found no chain is kept too: in a program without frame pointers, the register of
+//! the frame pointer may point to the same place in the stack for many calls.
 #![allow(
     unsafe_code,
     reason = "reads frame records where a walk has found them"
@@ -33,7 +33,7 @@ pub(crate) struct Key {
     pub end: usize,
     /// Frame pointer of the last frame.
     pub base: usize,
-    /// The return address of the call if known, else 0.
+    /// The return address of the leaf's call of `clone`; 0 if unknown, or for a wake.
     pub caller: usize,
 }
 

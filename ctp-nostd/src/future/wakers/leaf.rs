@@ -12,9 +12,10 @@ use crate::protocol::wait::Wait;
 ///
 /// If a future in between polls the leaf with a waker of its own, as `FuturesUnordered` does, the
 /// wait is marked as [one of several](Wait::one_of_several). The same happens if a waker is dropped
-/// later in that poll: the leaf may be dropped, and another leaf may wait. If fewer wakers are left
-/// than there are now, and a waker is taken after that, this announcement is discarded. So call
-/// this last, once the waker is stored.
+/// later in that poll: the leaf may be dropped, and another leaf may wait.
+///
+/// Call this last, once the waker is stored. If drops later leave fewer wakers than there are now,
+/// and a waker is cloned after that, this announcement is discarded.
 #[inline]
 pub fn waits_for_in(wait: Wait, context: &Context<'_>) {
     let Some(probe) = probe() else { return };

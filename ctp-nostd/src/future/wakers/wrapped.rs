@@ -10,11 +10,11 @@
 //! prove that the coroutine can be woken. If the executor gives another waker, the earlier wakers
 //! continue to wake what they woke before, and no longer count as wakers of this coroutine.
 //!
-//! A leaf future may keep its clone if it wakes the same task as the waker of the poll; then
-//! nothing is known about where the leaf is awaited. In a precise poll (`branches.rs`), the borrowed
-//! waker has a table of functions of its own, so it never equals its clones ([`Waker::will_wake`]
-//! only promises that wakers it calls equal wake the same task). Each leaf that is polled then
-//! clones again.
+//! A leaf future may keep its earlier clone if that wakes the same task as the waker of the poll
+//! ([`Waker::will_wake`]). Then the poll does not show where the leaf is awaited. In a precise poll
+//! (`branches.rs`), the borrowed waker has a table of functions of its own, so it never equals its
+//! clones, and each leaf that is polled clones again. `will_wake` permits this: it only promises that
+//! wakers it calls equal wake the same task.
 
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -221,7 +221,7 @@ impl Wrapped {
         }
     }
 
-    /// Is the future of this waker being polled here?
+    /// Whether the future of this waker is being polled on this thread.
     #[inline(always)]
     fn is_polled_here(&self) -> bool {
         let polled = &linux::local().polled;

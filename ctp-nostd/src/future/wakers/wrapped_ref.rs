@@ -33,7 +33,7 @@ impl WrappedRef {
         WrappedRef(NonNull::from(Box::leak(Box::new(wrapped))))
     }
 
-    /// Does the executor still give the waker that this wraps?
+    /// Whether the executor still gives the waker that this wraps.
     #[inline(always)]
     pub fn is_around(&self, given: &Waker) -> bool {
         self.inner.will_wake(given) || is_borrowed_again(&self.inner, given)

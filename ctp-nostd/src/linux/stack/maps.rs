@@ -16,7 +16,7 @@ pub(super) struct Mapping {
     pub addresses: Range<usize>,
     /// Readable, writable, private, and of no file.
     pub is_private_memory: bool,
-    /// The mapping touches a mapping below that permits no access.
+    /// A mapping that permits no access lies directly below.
     pub is_above_guard: bool,
 }
 

@@ -16,7 +16,7 @@ const GUARD: u64 = 1 << 58;
 
 const ENTRY_BYTES: usize = 8;
 
-/// Whether each of these pages is present. Pages in swap space are not.
+/// Whether each of these pages is present. Pages in swap space and in guard regions are not.
 pub(super) fn all_present(memory: Range<usize>) -> bool {
     any(memory, |entry| entry & PRESENT == 0 || entry & GUARD != 0) == Some(false)
 }

@@ -31,8 +31,8 @@ pub(crate) struct Position {
 }
 
 impl Position {
-    /// Can its frame pointer be valid? In a function without a frame pointer, the register often
-    /// points elsewhere.
+    /// Whether the frame pointer can be valid. In a function without a frame pointer, the register
+    /// often points elsewhere.
     #[inline(always)]
     pub fn may_have_record(&self) -> bool {
         self.sp <= self.fp && self.fp.is_multiple_of(WORD_BYTES)
@@ -113,7 +113,7 @@ pub(crate) unsafe fn walk(
     true
 }
 
-/// Does the function at `from` return to this address? Then its frame pointer is valid.
+/// Whether the function at `from` returns to this address. If so, its frame pointer is valid.
 ///
 /// # Safety
 /// - `stack` is readable during the call.
@@ -166,7 +166,7 @@ impl RecordsMatch {
         }
     }
 
-    /// Were all compared records equal?
+    /// Whether all compared records were equal.
     #[inline(always)]
     pub fn are_equal(&self) -> bool {
         use core::arch::x86_64::{_mm_cmpeq_epi8, _mm_movemask_epi8, _mm_setzero_si128};
@@ -198,7 +198,7 @@ impl RecordsMatch {
         self.0 |= returns_to ^ kept_returns_to.load(Ordering::Relaxed);
     }
 
-    /// Were all compared records equal?
+    /// Whether all compared records were equal.
     #[inline(always)]
     pub fn are_equal(&self) -> bool {
         self.0 == 0
