@@ -30,7 +30,7 @@ impl StackRange {
 }
 
 impl StackRanges {
-    /// Finds the stacks. The stack of a thread that runs now is known if the thread was blocked in an
+    /// Finds the stacks. The stack of a thread that runs now is known if the thread was blocked during an
     /// earlier call.
     pub fn refresh(&mut self, target: &dyn Target) {
         let pointers = target.stack_pointers();
@@ -88,8 +88,8 @@ impl StackRanges {
     }
 }
 
-/// The writable memory that follows memory that cannot be accessed, sorted. The stacks of threads do so, but other
-/// memory may do so too.
+/// The writable memory that follows inaccessible memory, sorted. The stacks of threads follow such a guard, but other
+/// memory may too.
 pub fn possible_stacks(mappings: &[Mapping]) -> impl Iterator<Item = Range<u64>> {
     let pairs = mappings.windows(2).filter_map(|pair| match pair {
         [guard, stack] if guard.end == stack.start && !guard.is_readable => Some(stack),

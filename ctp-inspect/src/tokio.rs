@@ -237,8 +237,8 @@ impl TokioFinder {
         tasks.collect()
     }
 
-    /// The versions of tokio; without a number if there are tasks but no path of tokio. Without both, what looks like a
-    /// vtable of tokio is none.
+    /// The versions of tokio. If there are tasks but no path of tokio, the number is left out. Without both, what looks
+    /// like a vtable of tokio is none, so the list is empty.
     fn runtimes(&self, has_tasks: bool) -> Vec<String> {
         if self.index.versions.is_empty() && has_tasks {
             return vec!["tokio".to_owned()];

@@ -1,10 +1,10 @@
 //! The future that a thread polls in `block_on`.
 //!
 //! `block_on` keeps the future on its own stack or in a box, and polls the future by a pinned reference. The debug info
-//! says where that reference is. In optimised programs, the debug info may only say where the reference or the future
-//! is at another address of the function, or where the future was before it was moved. Such a place counts only if the
-//! future there leads to a registered waker. A copy from before the first poll does not, and neither does memory that
-//! is used for something else.
+//! says where that reference is. In optimised programs, the debug info may give a place only for another address of
+//! the function, or only for the future before it was moved. A future at such a place counts only if it leads to a
+//! registered waker. A copy from before the first poll does not, and neither does memory that is used for something
+//! else.
 
 use ctp_trace::record::TaskId;
 
@@ -27,7 +27,7 @@ pub struct RootFuture {
     pub address: u64,
     /// Size of the future in bytes.
     pub size_bytes: u64,
-    /// What the future says. Which wakers lead to the thread is unknown, so no wakers are listed.
+    /// What the future waits for and holds. Which wakers lead to the thread is unknown, so no wakers are listed.
     pub awaits: TaskAwaits,
 }
 
@@ -71,7 +71,7 @@ impl Awaits {
             })
     }
 
-    /// The values that may be the future, by the variables of a function, the most likely first.
+    /// The variables of a function that are or lead to a value that may be the future, the most likely first.
     fn candidates(
         &self,
         view: &View<'_>,

@@ -27,7 +27,7 @@ pub(crate) fn find(
     )
 }
 
-/// The parts that a value owns of the type with this path, also in boxes and in futures. `None` if the search was cut.
+/// The parts of the type with this path that a value owns, also in boxes and in futures. `None` if the search was cut.
 pub(crate) fn owned_of(view: &View<'_>, from: Value, path: &str) -> Option<Vec<Value>> {
     search(
         view,

@@ -80,8 +80,8 @@ impl View<'_> {
         Some((index, part(value, &variant.member)?))
     }
 
-    /// The variables of a body in its present state. An async function moves its parameters into variables of their own
-    /// when it begins. The bytes that the parameters leave behind are members of each state. They are not returned.
+    /// The variables of a body in its present state. When an async function begins, it moves its parameters into
+    /// variables. The bytes that were moved from stay members of each state, but are not returned.
     pub(crate) fn variables(&self, body: &Type, contents: TypeRef) -> Option<Rc<[Member]>> {
         if let Some(known) = self.facts.variables.borrow().get(&contents) {
             return known.clone();

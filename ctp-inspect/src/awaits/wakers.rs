@@ -16,7 +16,7 @@ use crate::types::layout::{Kind, Type};
 
 /// Maximum number of parts that are visited.
 const MAX_PARTS: usize = 16_384;
-/// Maximum depth of nested types in a union.
+/// Maximum depth of nested types that are searched for pointers.
 const MAX_UNION_DEPTH: u32 = 8;
 const WAKER_BYTES: u64 = 16;
 

@@ -20,7 +20,7 @@ const AT_SYSINFO_EHDR: u64 = 33;
 pub struct Facts {
     /// Id of the process; 0 if unknown.
     pub pid: u32,
-    /// The threads. The first is the one that ended the process.
+    /// The threads. The first is the thread that ended the process.
     pub threads: Vec<ThreadSample>,
     /// The mapped files, sorted by address.
     pub files: Vec<MappedFile>,

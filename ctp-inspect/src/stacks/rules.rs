@@ -26,7 +26,8 @@ pub struct Rules {
     pub is_signal: bool,
     /// The column of the rules that gives the return address (DWARF's return address register).
     pub return_register: Register,
-    /// How the caller's registers are found. Registers without a rule are not changed, or lost.
+    /// How the caller's registers are found. A register without a rule is unchanged if it is callee-saved, and
+    /// unknown otherwise.
     pub registers: Vec<(Register, RegisterRule<usize>)>,
     frame_end: CfaRule<usize>,
     encoding: Encoding,

@@ -2,8 +2,9 @@
 //!
 //! The kernel does not give the frame pointer of a blocked thread. But the return address of the function is on the
 //! stack, and the code before that address is a call of the function. Old stack contents could have such a word too, so
-//! the code at the beginning of the function must agree: it says how much room the function makes. Without such code,
-//! the word must be the only word in the searched part of the stack that follows a direct call of the function.
+//! the code at the beginning of the function must agree: it shows how much stack the function reserves. Without such
+//! code, the word must be the only return address in the searched part of the stack that follows a direct call of the
+//! function.
 
 use crate::stacks::call::{self, Call};
 use crate::stacks::prologue;

@@ -168,7 +168,7 @@ impl Target for ProcessTarget {
         epoll::interests(self.pid)
     }
 
-    /// The process may have another root directory, and its executable may have been deleted.
+    /// Leads through `/proc`: the process may have another root directory, and its executable may have been deleted.
     fn readable_path(&self, mapping: &Mapping) -> Vec<u8> {
         if mapping.path == self.exe {
             return format!("/proc/{}/exe", self.pid).into_bytes();

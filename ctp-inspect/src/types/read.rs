@@ -1,4 +1,4 @@
-//! Reads the layout of a type from its entry.
+//! Reads the layout of a type from its entry in the debug info.
 
 use std::cell::OnceCell;
 
@@ -143,7 +143,7 @@ impl EntryReader<'_> {
         }
         let discriminant = match discriminant {
             Some(place) => Some(place?),
-            // Without a number, only a single variant is certain.
+            // Without a discriminant, only a single variant is certain.
             None if variants.len() == 1 => None,
             None => return None,
         };
@@ -153,7 +153,7 @@ impl EntryReader<'_> {
         })
     }
 
-    /// Offset and size of the number of the variant.
+    /// Offset and size of the discriminant.
     fn discriminant<'u>(&self, unit: Unit<'u>, value: &Value<'u>) -> Option<(u64, u64)> {
         let AttributeValue::UnitRef(offset) = value else {
             return None;
@@ -161,7 +161,7 @@ impl EntryReader<'_> {
         let entry = unit.entry(*offset).ok()?;
         let offset = number(&entry, gimli::DW_AT_data_member_location).unwrap_or(0);
         let of = Target::of(&entry.attr_value(gimli::DW_AT_type)?)?;
-        // An optimised program may have the number's type in another unit.
+        // An optimised program may have the discriminant's type in another unit.
         let of = self.module.resolve(self.of.entry, of)?;
         let size = self
             .module
@@ -217,7 +217,7 @@ fn numbers(variant: &Die<'_>) -> Numbers {
     }
 }
 
-/// A constant. A negative number has the bits that it has in memory.
+/// The value of a constant attribute. A negative value is returned as its bits in memory.
 fn number(entry: &Die<'_>, name: gimli::DwAt) -> Option<u64> {
     let value = entry.attr_value(name)?;
     value

@@ -1,8 +1,8 @@
-//! Finds writes that were begun and never completed: an event or the identity of a station that stays odd, and an entry
-//! that never becomes ready, although no thread is writing.
+//! Finds writes that were begun and never completed, although no thread is writing. During a write, the sequence number
+//! of an event or the generation of a station's identity is odd, and an entry in use is not ready.
 //!
-//! A busy machine may delay a writer, but a writer does not sleep in between. When every thread has been seen asleep or
-//! has ended, no thread is writing.
+//! A busy machine may delay a writer, but a writer does not sleep during a write. When every thread has been seen
+//! asleep or has ended, no thread is writing.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -64,7 +64,7 @@ struct Suspect {
     awake: Option<BTreeSet<(u32, u32)>>,
     /// When all of these threads had been seen asleep.
     quiet_since: Option<Instant>,
-    /// No thread is writing, and the program went on.
+    /// The write is abandoned: no thread is writing, and the program went on.
     is_left: bool,
 }
 
@@ -192,7 +192,7 @@ fn threads_with(inode: u64) -> BTreeSet<(u32, u32)> {
 
 fn odd_of(reading: &StationReading) -> Option<Odd> {
     let generation = reading.raw.generation;
-    // Without the extension, and with events, this word is free bytes instead of a generation.
+    // In a station with events but without the extension, these bytes are free and hold no generation.
     if generation % 2 == 1 && (reading.extended() || reading.dialect.is_none()) {
         return Some(Odd::Generation(generation));
     }

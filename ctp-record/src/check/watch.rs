@@ -42,7 +42,7 @@ pub struct Latest {
     pub reading: StationReading,
     /// When the reading began.
     pub began: Instant,
-    /// The numbers decreased once and are no longer reliable.
+    /// The numbers of the station decreased once, so they are no longer reliable.
     is_jumbled: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Closing lines about coroutines that were refused.
+//! The closing line about coroutines that were refused because all stations were taken.
 
 use std::fmt::Write as _;
 
@@ -44,7 +44,7 @@ impl Closing<'_> {
         line
     }
 
-    /// Whether each event is read from a lane before a place is freed.
+    /// Whether a place is freed only after all its events have been read from a lane.
     fn has_history(&self) -> bool {
         self.snapshot.window.is_none() && 0 < self.totals.lanes
     }

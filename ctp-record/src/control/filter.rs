@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use ctp_nostd::control::THREAD_LIMIT;
 
-/// Conditions that an event must all meet to be kept. Births and deaths are always kept, except with
+/// An event is kept if it meets all of these conditions. Births and deaths are always kept, except with
 /// `only_process`, which also drops those of other processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Filter {

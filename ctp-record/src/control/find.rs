@@ -52,7 +52,7 @@ pub fn recorder(pid: u32, deadline: Deadline) -> Result<UnixStream, ControlError
         None => None,
     };
     let found = recorder_of(pid, deadline);
-    // Another user can also bind a path with a program's number.
+    // Any user can bind a path with a program's number, so an error from there counts only without another recorder.
     found.map_err(|error| match error {
         ControlError::NoRecording(_) => listening.unwrap_or(error),
         error => error,

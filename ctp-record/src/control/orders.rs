@@ -55,7 +55,7 @@ impl Orders {
         }
     }
 
-    /// The trace record of this change, at this time, for this process or for all.
+    /// The trace record that these orders took effect at this time, for the process `pid` or, if 0, for all.
     pub fn record(&self, at: record::Nanos, generation: u32, pid: u32) -> record::Control {
         record::Control {
             at,
@@ -69,7 +69,7 @@ impl Orders {
         }
     }
 
-    /// Whether any event is dropped.
+    /// Whether the orders drop any events.
     pub fn are_in_force(&self) -> bool {
         *self != Orders::default()
     }

@@ -27,8 +27,8 @@ struct StationUse {
     which: usize,
     /// The latest end of this use and all uses of the station before it.
     max_until: u64,
-    /// In all uses of the station up to this, the events of each follow those of the use before, and are so
-    /// few that no two of them look alike in a record.
+    /// In all uses of the station up to this, the events of each use follow those of the use before. There are
+    /// so few events in all that no two of them look alike in a record.
     is_ordered: bool,
 }
 

@@ -95,8 +95,8 @@ impl Sink for FlightHistory {
     }
 }
 
-/// Observations kept of a wait: the last that found the descriptor open, and of the remarkable observations
-/// since then the first two and the last.
+/// Observations kept of a wait: the last that found the descriptor open, then the first two and the last of
+/// the remarkable observations since.
 const MAX_LOOKS_PER_WAIT: usize = 4;
 
 impl FlightHistory {

@@ -18,7 +18,7 @@ pub struct Renumbering<'n> {
 }
 
 impl Renumbering<'_> {
-    /// Converts a record. `None` if its coroutine is not in the image, or if it states nothing.
+    /// Converts a record. `None` if its coroutine is not in the image, or if the record was cancelled.
     pub fn record(&self, copied: &Copied) -> Option<Copied> {
         let (at, payload) = copied.read();
         let payload = match ThreadEventKind::from_code(payload.kind) {

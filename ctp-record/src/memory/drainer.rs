@@ -1,8 +1,8 @@
 //! The drainer: a thread that copies records out of lanes while the main thread is busy or not scheduled.
 //! The drainer needs so little processor time that the kernel's scheduler runs it as soon as it is ready.
 //!
-//! While the recorder sleeps, the drainer waits for the doorbell too, so that a lane that fills up does not wait
-//! until the main thread is scheduled.
+//! While the recorder sleeps, the drainer waits for the doorbell too. So it can copy a lane that fills up before the
+//! main thread is scheduled.
 
 use std::cell::Cell;
 use std::io;

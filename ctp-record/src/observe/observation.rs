@@ -41,8 +41,8 @@ pub(super) fn ended_of(observations: &[(Observation, Option<Seen>)]) -> HashSet<
         .collect()
 }
 
-/// What there is to read, if the coroutine waits to read. Earlier observations are not considered. `None` for a socket
-/// whose process was left out of this round.
+/// The finding about a wait, regardless of earlier observations: whether the descriptor is closed, and what there is to
+/// read if the coroutine waits to read. `None` for a socket whose process was left out of this round.
 pub(super) fn seen_of(observation: &Observation, sockets: Option<&Sockets>) -> Option<Seen> {
     let seen = match observation.state {
         DescriptorState::Open(descriptor) if observation.wait.reads => match descriptor {

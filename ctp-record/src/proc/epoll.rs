@@ -32,8 +32,8 @@ struct Entry {
 }
 
 impl Watched {
-    /// The entries of a process. `None` if there may be watches that we cannot see: no epoll, several descriptor
-    /// tables, an `io_uring`, or too many descriptors.
+    /// The entries of a process. `None` if there may be watches that are not visible here: if there is no epoll, or if
+    /// there are several descriptor tables, an `io_uring`, or too many descriptors.
     pub fn in_process(pid: u32) -> Option<Self> {
         let tables = Tables::of(pid)?;
         let [directory] = &tables.directories[..] else {

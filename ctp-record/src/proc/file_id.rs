@@ -58,7 +58,7 @@ impl FileId {
     }
 }
 
-/// Opens the file as the process sees it, else as we do.
+/// Opens the file that the process sees at this path, or else the file that the recorder sees there.
 fn open_as_seen(pid: u32, path: &Path) -> Option<(fs::File, FileState)> {
     let relative = path.strip_prefix("/").unwrap_or(path);
     let seen = Path::new(&format!("/proc/{pid}/root")).join(relative);

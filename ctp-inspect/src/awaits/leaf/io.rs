@@ -18,7 +18,7 @@ const READABLE: u64 = 1;
 const WRITABLE: u64 = 2;
 
 impl LeafReader<'_> {
-    /// The future behind `readable`, `accept` and alike.
+    /// The future behind `readable`, `accept` and similar functions.
     pub(super) fn readiness(&self, readiness: Value) -> Awaited {
         let waiter = self
             .view
