@@ -152,9 +152,9 @@ impl Case<'_> {
     }
 
     /// The branch of the wait that has waited far longer than it usually does, although the coroutine was
-    /// polled for other branches. While no wait for that branch ends anywhere, there may be no work. If
-    /// the branch does not show that the coroutine has work, there may be no work for this coroutine
-    /// only.
+    /// polled for other branches. The time after the last wait for that branch ended anywhere does not
+    /// count, because there may be no work. A branch that does not show that the coroutine has work does
+    /// not count either, because there may be no work for this coroutine only.
     fn overdue_branch(&self) -> Option<BranchEvidence> {
         let branch = self.evidence.branch.filter(|branch| {
             let when_active = branch.since.until(branch.past.active);

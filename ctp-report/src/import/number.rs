@@ -4,10 +4,10 @@ use ctp_trace::record::Dialect;
 
 use super::line::Line;
 
-/// Events of a round, which is the number of slots of a station.
+/// Number of events in a round, which equals the number of slots of a station.
 const ROUND: usize = 8;
 
-/// Odd numbers are regular if at least one line in this many has an odd seq.
+/// If at least one line in this many has an odd seq, odd seqs are valid.
 const ODD_ONE_IN: usize = 4;
 
 /// Meaning of the seq numbers of a run.
@@ -59,8 +59,8 @@ impl Numbering {
         }
     }
 
-    /// Whether the middle of three seqs, in the order of time, is wrong: the other two are in order, and
-    /// the last does not begin another coroutine with the same id.
+    /// Whether the middle of three seqs, in the order of time, is wrong: the middle is out of order, the other
+    /// two are in order, and the last does not begin another coroutine with the same id.
     pub fn contradicts(self, [before, number, after]: [u64; 3]) -> bool {
         let leaps = before.saturating_add(self.round()) < number;
         let begins_again = after <= self.round() && !leaps;

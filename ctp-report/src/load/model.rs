@@ -53,8 +53,8 @@ pub struct Model {
 }
 
 impl Model {
-    /// Reads all records into an empty trace model. `before` gets every record before the trace model does, which does
-    /// not keep all records. `each` gets every span that ended.
+    /// Reads all records into an empty trace model. The trace model does not keep all records, so `before` gets every
+    /// record first. `each` gets every span that ended.
     ///
     /// # Errors
     /// If the model exceeds the memory limit.

@@ -141,8 +141,9 @@ fn frame_text(frame: &Label, file: Option<&str>) -> String {
     }
 }
 
-/// An address is the caller of the previous address if the frame pointer could be followed there. The
-/// first address is in the code of the probe, which read its frame pointer or its return address.
+/// Proves a chain up to the first address at which the frame pointer cannot be followed: the address
+/// after that may not be its caller. The first address is in the code of the probe, which read its frame
+/// pointer or its return address.
 fn prove(symbolizer: &mut Symbolizer, chain: &Chain, user: &mut UserCode) -> Proven {
     let mut proven = Proven::default();
     for (i, &address) in chain.addresses.iter().enumerate() {

@@ -96,8 +96,9 @@ impl Compressors {
         }
     }
 
-    /// Whether a search for matches would save at most a quarter of the bytes. Now and then, a trial
-    /// decides this: times are not noise if the clock is coarse, or if the program only uses timers.
+    /// Whether a search for matches would save at most a quarter of the bytes. A trial decides this from
+    /// time to time, because timestamps are not noise if the clock is coarse or the program only uses
+    /// timers.
     fn is_noise(&mut self, part: &[u8], out: &mut [u8]) -> bool {
         if self.until_trial == 0 {
             self.until_trial = A_TRIAL;

@@ -120,7 +120,7 @@ impl TraceModel {
             .collect();
         let readers: BTreeSet<_> = senders.values().flatten().collect();
         for reader in readers.into_iter().filter_map(|id| self.get(*id)) {
-            // A coroutine that is never woken again waits for itself.
+            // A coroutine that is never woken again counts as waiting for itself.
             let needs = if is_never_woken(reader) || stuck.contains(&reader.id) {
                 needs_any(&[reader.id])
             } else {
@@ -158,8 +158,8 @@ impl TraceModel {
             .collect()
     }
 
-    /// The coroutines that may send the message that a reader waits for. Empty if these are not all
-    /// known, or if the reader has not made room for each of them before.
+    /// The coroutines that may send the message that a reader waits for. Empty if these are not all known
+    /// and alive, or if the reader has not woken each of them before, as it does when it makes room.
     fn senders_to(&self, reader: &Coroutine) -> Vec<CoroutineId> {
         let callers = self.callers.0.get(&reader.id);
         let waits_for_message = self.leaf_kind(reader) == LeafKind::Message;
@@ -196,7 +196,8 @@ fn needs_any(readers: &[CoroutineId]) -> Option<Needs> {
     })
 }
 
-/// Whether a coroutine waits for nothing, and no waker of it is left.
+/// Whether nothing can wake a coroutine: its latest poll registered no waker, and no wake has come since the
+/// poll began.
 pub(super) fn is_never_woken(coroutine: &Coroutine) -> bool {
     let wait = coroutine.suspend();
     wait.is_some_and(|wait| wait.marks.wakers == PollWakers::Unregistered)

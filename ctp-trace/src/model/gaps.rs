@@ -95,7 +95,8 @@ impl TraceModel {
     }
 
     /// Whether a record is missing that could explain the state of this coroutine. The record may be the
-    /// close of the awaited resource, which would make the coroutine stuck. Timers are not closed.
+    /// close of the awaited resource, which would make the coroutine stuck. A wait for a timer lacks no
+    /// such record, because timers are not closed.
     fn lacks_records_of(&self, id: CoroutineId, judgement: &Judgement, threshold: Nanos) -> bool {
         let Some(coroutine) = self.get(id) else {
             return false;
@@ -114,9 +115,9 @@ impl TraceModel {
         }
     }
 
-    /// Whether a record is missing that a complete trace has of each coroutine: its counts, or, if other
-    /// records mention wakes, its wake word. Verdicts rest on both. A flight recorder leaves out the
-    /// wake word of a coroutine that continued after the end of the window.
+    /// Whether a record of this coroutine is missing on which verdicts rest: its counts, or its wake word
+    /// if other records mention wakes. A complete trace has both. A flight recorder leaves out the wake
+    /// word of a coroutine that continued after the end of the window.
     fn lacks_state_of(&self, coroutine: &Coroutine) -> bool {
         let is_woken = coroutine.wakes.call.is_some()
             || coroutine.last.is_some_and(|last| last.wake_seen != 0);

@@ -142,7 +142,7 @@ impl Inspections {
 }
 
 impl InspectedProcess {
-    /// Whether a core file was inspected: all memory is of the same moment.
+    /// Whether a core file was inspected, in which all memory is of the same moment.
     pub fn is_core_file(&self) -> bool {
         !self.core_file.is_empty()
     }

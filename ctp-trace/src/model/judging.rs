@@ -20,8 +20,9 @@ use crate::verdict::{
     ResourceEvidence, State, ThreadEvidence, TurnEvidence, judge,
 };
 
-/// The overtaking run on the thread that last ran the coroutine, or on the thread where another coroutine
-/// woke it: either thread may have the coroutine in a queue of its own.
+/// The overtaking run on the thread that last ran the coroutine. If another coroutine woke the coroutine,
+/// there must be such a run on the thread of the wake too: either thread may have the coroutine in a queue of
+/// its own. Of the two runs, returns that of the coroutine that became ready earlier.
 fn overtaker_on_thread(coroutine: &Coroutine, runners: &Runners) -> Option<Overtaker> {
     let overtaker = runners.thread(coroutine.last?.tid)?.overtaker?;
     let Some(woken) = coroutine

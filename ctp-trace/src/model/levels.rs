@@ -1,7 +1,7 @@
 //! The earlier waits with which each wait is compared, level by level.
 //!
 //! Everything is computed from the figures of sites, coroutines and names when verdicts are requested.
-//! Events cost nothing more, however many levels there are.
+//! So no level adds to the cost of an event.
 
 use super::TraceModel;
 use super::coroutine::{Coroutine, Total};
@@ -22,7 +22,7 @@ struct EndedWaits {
     active: Nanos,
 }
 
-/// The kind of a leaf: the process, what it waits for, and the library function that waits.
+/// The kind of a leaf: what it waits for, the process, and the library function that waits.
 type Leaf = (WaitKind, ProcessId, u64);
 
 /// The history at every level, computed once for many verdicts.
@@ -176,7 +176,8 @@ impl TraceModel {
         ]
     }
 
-    /// The longest common calls with enough waits.
+    /// The ended waits with the same innermost calls as this wait, for the largest number of calls with
+    /// which there are enough waits.
     fn inner_calls_of<'a>(&self, wait: &Event, levels: &'a Levels) -> Option<&'a EndedWaits> {
         let all = self.lines.inner_calls(wait.site);
         let mut matching = all.filter_map(|(process, calls)| {

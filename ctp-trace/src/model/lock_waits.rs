@@ -1,4 +1,4 @@
-//! Which waits are for locks, which are never meant to be held for long.
+//! Which waits are for locks. A lock is never meant to be held for long.
 
 use super::TraceModel;
 use super::coroutine::Coroutine;
@@ -8,8 +8,8 @@ use crate::record::{WaitKind, Waker};
 
 impl TraceModel {
     /// Whether the coroutine waits for a lock that should be released soon. A resource that several
-    /// coroutines hold at once is a semaphore, which may be held for long. It counts only if every holder
-    /// is known, and waits or has ended.
+    /// coroutines hold at once is a semaphore, which may be held for long. A semaphore counts only if every
+    /// holder is known, and waits or has ended.
     pub(super) fn waits_for_lock(&self, coroutine: &Coroutine) -> bool {
         let wait = coroutine
             .suspend()

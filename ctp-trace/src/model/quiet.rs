@@ -17,7 +17,8 @@ impl Quiet {
 }
 
 impl TraceModel {
-    /// The processes in which no coroutine runs. Coroutines that have ended count by their threads.
+    /// The processes in which no coroutine runs. For coroutines that have ended, the latest events of their
+    /// threads count.
     pub(super) fn quiet(&self) -> Quiet {
         let mut quiet = Quiet::default();
         for coroutine in self.coroutines.all() {

@@ -1,4 +1,4 @@
-//! Processes with nothing in their sockets that a coroutine could wait for.
+//! Processes whose sockets hold nothing that a coroutine could wait for.
 
 use super::TraceModel;
 use super::coroutine::Coroutine;

@@ -22,8 +22,8 @@ pub enum Reason {
     Over,
     /// The last state is unknown because this many events are lost.
     Lost(u64),
-    /// A filter kept out the latest events, this many of the coroutine's events in all. So it is unknown
-    /// how long the state has lasted.
+    /// A filter kept out the latest events, so it is unknown how long the state has lasted. The value is
+    /// the number of the coroutine's events that were kept out.
     Filtered(u64),
     /// The state has lasted less than the threshold.
     Young,
@@ -38,8 +38,8 @@ pub enum Reason {
     Overlooked(Overtaker),
     /// The coroutine has never run, and no coroutine that became ready long after its birth has run either.
     NotOvertaken,
-    /// The coroutine was woken and has not run since. This delay is far longer than any earlier delay at
-    /// the site, although another coroutine became ready long after the wake and has run.
+    /// The coroutine was woken and has not run since, although another coroutine became ready long after
+    /// the wake and has run. The delay is far longer than any earlier delay at the site.
     PassedOver {
         /// When the coroutine became ready.
         ready: Nanos,
@@ -121,7 +121,7 @@ pub enum Reason {
     /// The site has too little history, but the wait is far longer than similar coroutines lived, and
     /// the latest of them wait here too.
     BeyondLives(LivesEvidence),
-    /// The wait is far longer than usual at this site, but for a lock that keeps changing hands and has
+    /// The wait is far longer than usual at this site. But the awaited lock keeps changing hands and has
     /// many waiters.
     InTurn(TurnEvidence),
     /// The wait is far longer than usual at this site, but a look at the descriptor found nothing to
@@ -138,7 +138,7 @@ pub enum Reason {
     EachOther(Level),
     /// The program marked this wait as meant to be long.
     Idle,
-    /// The latest poll registered no waker, as that of `std::future::pending()`.
+    /// The latest poll registered no waker, like a poll of `std::future::pending()`.
     Unregistered,
     /// The user chose to ignore this coroutine. The value is the verdict without that choice.
     Ignored(Verdict),
@@ -174,7 +174,7 @@ impl Reason {
         }
     }
 
-    /// The level at which the wait was compared with earlier waits, if that decided.
+    /// The level at which the wait was compared with earlier waits, if this comparison decided the verdict.
     pub fn level(self) -> Option<Level> {
         match self {
             Reason::FarBeyond(level)

@@ -75,7 +75,7 @@ impl Holders {
     }
 }
 
-/// `task 3, 4`
+/// Formats `task 3, 4`.
 fn numbered(name: &str, mut numbers: Vec<u64>) -> Option<String> {
     numbers.sort_unstable();
     numbers.dedup();
@@ -90,13 +90,13 @@ fn counted(count: u64, singular: &str, plural: &str) -> Option<String> {
     }
 }
 
-/// `1 more waker`
+/// Formats `1 more waker`.
 fn wakers(more: &str, count: u64) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{} {more}waker{plural}", units::grouped(count))
 }
 
-/// `1 more waker in the heap, at 0x7f00 in an object of unknown type`
+/// Formats `1 more waker in the heap, at 0x7f00 in an object of unknown type`.
 fn objects(more: &str, addresses: &[u64]) -> Option<String> {
     let first = addresses.first()?;
     let wakers = wakers(more, addresses.len() as u64);

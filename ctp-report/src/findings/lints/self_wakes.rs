@@ -1,8 +1,8 @@
 //! Counts how often coroutines wake themselves in a run that ends in a wait.
 //!
 //! All wakes are counted by their sequence numbers, which losses do not affect. A coroutine's own wakes
-//! are counted only if they are recorded. So a count of own wakes of more than half of all wakes is
-//! certain.
+//! are counted only if they are recorded. So if the own wakes are counted as more than half of all
+//! wakes, this is certain.
 
 use ctp_trace::hash::Map;
 use ctp_trace::model::{Coroutine, TraceModel};
@@ -254,7 +254,8 @@ mod tests {
             self.thread_event(Act::Wake(call));
         }
 
-        /// Runs that each end in a wait of this kind, with a wake before: by itself if `own`.
+        /// Runs that each end in a wait of this kind. If `own`, the coroutine wakes itself in each run.
+        /// Otherwise, a thread wakes it in each wait.
         fn rounds(&mut self, times: u64, wait: WaitKind, own: bool) {
             for _ in 0..times {
                 self.event(EventKind::Run, wait);

@@ -120,7 +120,7 @@ impl Coroutine {
     fn resume(&mut self, from: &Event, run: &Event, places: &mut Places) -> Activity {
         let may_go_on = self.may_be_polled_unasked(from);
         self.waits.resume(from, run, may_go_on, places);
-        // The wake word is only read now and then, while each call of `wake()` is in the thread's lane.
+        // The recorder reads the wake word only from time to time, but a lane has each call of `wake()`.
         for woken_at in self.wakes.times() {
             self.waits.count_queueing(woken_at, places);
         }
@@ -130,8 +130,8 @@ impl Coroutine {
         Activity::Waiting(from.site, from.wait)
     }
 
-    /// Whether the run after this suspend may be a poll without a wake. Usually a wake leads to the run
-    /// of a future whose runtime records wakes. If no wake is known yet, only the end of the poll shows
+    /// Whether the run after this suspend may be a poll without a wake. Usually, a future whose runtime
+    /// records wakes runs because of a wake. If no wake is known yet, only the end of the poll shows
     /// whether there was a wake. A future that yields or sets a timer has asked for its next poll.
     #[inline]
     fn may_be_polled_unasked(&self, from: &Event) -> bool {

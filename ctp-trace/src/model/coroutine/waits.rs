@@ -114,8 +114,8 @@ impl Waits {
         Some(wait.suspended_at)
     }
 
-    /// Whether exactly one wake came between the runs before and after the wait. That wake ended the
-    /// wait, so it has no further effect.
+    /// Whether exactly one wake came between the runs before and after the wait. If so, that wake ended
+    /// the wait and has no further effect.
     pub(super) fn was_ended_by_single_wake(&self, next: &Event) -> bool {
         let before = self.resumed.map(|resumed| resumed.wake_seen);
         before.is_some_and(|before| next.wake_seen.wrapping_sub(before) == 1)

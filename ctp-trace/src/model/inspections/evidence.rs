@@ -53,7 +53,7 @@ impl Leaf<'_> {
         self.wait?.has_waker
     }
 
-    /// Whether it is unknown if the future has a waker.
+    /// Whether it is unknown if the future has a waker. False for a future that always registers a waker.
     fn is_unsettled(&self) -> bool {
         let always_registers = self.wait.is_some_and(|wait| wait.always_registers);
         self.has_waker().is_none() && !always_registers
@@ -199,9 +199,9 @@ impl InspectedProcess {
         }
     }
 
-    /// How long the task's earliest timer had been due at the last inspection, if the timer was already
-    /// due at the first inspection since which nothing has changed. Only timers that wake the task count.
-    /// `None` for a core file, which does not say when it was written.
+    /// How long the task's earliest timer had been due at the last inspection. Only timers that wake the
+    /// task count. `None` unless the timer was already due at the first inspection that found the task as
+    /// it is now. `None` also for a core file, which does not say when it was written.
     fn overdue(&self, known: &Inspected<InspectedTask>, leaves: &[Leaf]) -> Option<Nanos> {
         if self.is_core_file() {
             return None;
@@ -219,7 +219,8 @@ impl InspectedProcess {
         (due <= first.began).then(|| due.until(last.began))
     }
 
-    /// The thread that polls the task. A closure of the blocking pool may block its thread.
+    /// What the thread that polls the task does. A closure of the blocking pool may block its thread, so
+    /// this counts as running.
     fn polling_thread(&self, task: &InspectedTask) -> PollingThread {
         if task.kind == TaskKind::Blocking {
             return PollingThread::Runs;

@@ -92,7 +92,7 @@ reasons! {
             progress; {caveat of resource}",
         ..of("seen-ready", Verdict::MaybeStuck, Basis::Resource)
     },
-    // The descriptor was replaced; the remaining findings are no reasons.
+    // This is `Seen::Replaced`. The remaining findings give no reason.
     Reason::Looked { .. } => Description {
         sentence: "seen from outside: {fds} {are} used for something else now; {caveat of resource}",
         ..of("seen-closed", Verdict::Stuck, Basis::Resource)

@@ -53,7 +53,7 @@ fn awaited(group: &Group) -> Vec<String> {
     }
 }
 
-/// The kinds of the branches, except timers, which limit other branches.
+/// The known kinds of the branches, except timers, which limit other branches.
 fn kinds_of_branches(group: &Group) -> impl Iterator<Item = LeafKind> {
     let kinds = group.place.branches.iter().map(|branch| branch.kind);
     kinds.filter(|kind| !matches!(kind, LeafKind::Unknown | LeafKind::Timer))
