@@ -17,10 +17,10 @@ const THREADS: usize = 3;
 /// A platform with threads that take turns, as the test says. Tests run in parallel, so each has its own.
 pub struct TurnTaking<const TEST: usize>;
 
-static LOCALS: [[Local; THREADS]; 21] = [const { [const { Local::new() }; THREADS] }; 21];
-static CURRENT_THREAD: [AtomicUsize; 21] = [const { AtomicUsize::new(0) }; 21];
+static LOCALS: [[Local; THREADS]; 22] = [const { [const { Local::new() }; THREADS] }; 22];
+static CURRENT_THREAD: [AtomicUsize; 22] = [const { AtomicUsize::new(0) }; 22];
 /// The latest reading of each platform's clock.
-pub static NOW: [AtomicU64; 21] = [const { AtomicU64::new(0) }; 21];
+pub static NOW: [AtomicU64; 22] = [const { AtomicU64::new(0) }; 22];
 
 // SAFETY: only the test's thread uses this platform, and it chooses the `Local`.
 unsafe impl<const TEST: usize> Platform for TurnTaking<TEST> {

@@ -14,6 +14,7 @@ mod overload;
 mod own_probe;
 mod reaped_stations;
 mod recording_end;
+mod scan_schedule;
 mod short_lanes;
 mod summary;
 mod test_memory;
