@@ -249,16 +249,17 @@ impl<'w> Walk<'w> {
             descriptors: self.descriptors,
             around: &self.around,
         };
+        let waits_forever = reader.waits_forever(future, leaf);
         let awaited = reader.read(future, leaf);
         if let Some(frame) = self.found.frames.last_mut() {
-            frame.may_wait_forever = leaf == Leaf::Forever;
+            frame.may_wait_forever = waits_forever;
         }
         if self.has_own_wakers() {
             self.account.add_leaf(self.found.waits.len(), future);
         }
         let is_open = awaited.has_waker().is_none() && !awaited.always_registers;
         let is_open = is_open && self.has_own_wakers();
-        if is_open && leaf != Leaf::Forever && self.proof != Proof::Unproven {
+        if is_open && !waits_forever && self.proof != Proof::Unproven {
             self.account.add_open(self.found.waits.len(), future);
         }
         self.add_wait(index, awaited);

@@ -6,6 +6,8 @@
 //! a `bool` without a name. Where panics unwind, such paths exist for every guard that was borrowed and then
 //! moved. So a guard holds its lock if panics unwind and no drop flag is false.
 
+mod smol_guard;
+
 use std::rc::Rc;
 
 use ctp_trace::record::{HeldLock, Resource};
@@ -124,14 +126,19 @@ fn owned_types(layout: &Type) -> Vec<TypeRef> {
 /// The receiver of a channel with limited room.
 const RECEIVER: &str = "tokio::sync::mpsc::bounded::Receiver";
 const SENDER: &str = "tokio::sync::mpsc::bounded::Sender";
+/// The beginning of the paths of guards of smol's locks.
+const SMOL: &str = "async_lock::";
 
 /// What a value of this type is, apart from its parts.
 fn kind_of(layout: &Type) -> Owned {
     let name = layout.path.rsplit("::").next().unwrap_or_default();
-    let is_guard = name.ends_with("Guard") || name.ends_with("SemaphorePermit");
+    let is_guard = ["Guard", "GuardArc", "SemaphorePermit"]
+        .iter()
+        .any(|end| name.ends_with(end));
+    let is_known = layout.path.starts_with("tokio::sync::") || layout.path.starts_with(SMOL);
     if layout.path == RECEIVER {
         Owned::Receivers
-    } else if is_guard && layout.path.starts_with("tokio::sync::") {
+    } else if is_guard && is_known {
         Owned::Guards
     } else {
         Owned::Nothing
@@ -215,6 +222,9 @@ fn lock_of(view: &View<'_>, guard: Value) -> Option<(Resource, bool)> {
     let path = view.path(guard);
     if path == RECEIVER {
         return room_of(view, guard);
+    }
+    if path.starts_with(SMOL) {
+        return smol_guard::lock_of(view, guard, &path);
     }
     let name = path.strip_prefix("tokio::sync::")?.rsplit("::").next()?;
     let semaphore = semaphore_of(view, guard)?;

@@ -36,9 +36,35 @@ pub(crate) enum Leaf {
     Task,
     Readiness,
     Io(Direction),
+    /// A future of the crates around smol.
+    Smol(SmolLeaf),
     Forever,
     /// Only the name of the type is known, not what the future waits for.
     Other,
+}
+
+/// A future of the crates around smol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SmolLeaf {
+    /// Waits for a mutex.
+    Lock,
+    /// Waits to read from or to write to what a lock protects.
+    RwLock,
+    /// Waits for a permit of a semaphore.
+    Acquire,
+    /// Waits for a message.
+    Receive,
+    /// Waits for room in a channel.
+    Send,
+    /// Waits for a notification.
+    Listener,
+    Timer,
+    /// Waits until a descriptor is ready.
+    Ready,
+    /// Reads from a stream.
+    Read,
+    /// Writes to a stream.
+    Write,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,9 +84,10 @@ pub(crate) fn known(path: &str) -> Option<Known> {
         "async_executor" if name == "AsyncCallOnDrop" => Some(Known::Around("future")),
         "futures_lite" => in_futures_lite(path, name),
         "tokio_stream" if name == "Next" => Some(Known::Leaf(Leaf::Next)),
-        "futures_channel" | "event_listener" | "async_lock" | "async_channel" | "async_io" => {
-            is_other_leaf(name).then_some(Known::Leaf(Leaf::Other))
+        "async_lock" | "async_channel" | "async_io" | "event_listener" => {
+            Some(Known::Leaf(Leaf::Smol(smol_leaf(library, name)?)))
         }
+        "futures_channel" if name == "Receiver" => Some(Known::Leaf(Leaf::Other)),
         "tracing" | "tracing_futures" | "ctp_nostd" => is_wrapper(name).then_some(Known::Wrapper),
         _ => None,
     }
@@ -130,28 +157,35 @@ fn in_futures_lite(path: &str, name: &str) -> Option<Known> {
         "PollFn" => Some(Known::PollFn),
         "Zip" | "TryZip" | "Or" | "Race" if path.contains("::future::") => Some(Known::Combinator),
         "CatchUnwind" => Some(Known::Around("inner")),
+        "ReadFuture" | "ReadExactFuture" | "ReadVectoredFuture" | "ReadToEndFuture"
+        | "ReadToStringFuture" | "ReadLineFuture" | "ReadUntilFuture" | "FillBuf" => {
+            Some(Known::Leaf(Leaf::Smol(SmolLeaf::Read)))
+        }
+        "WriteFuture"
+        | "WriteAllFuture"
+        | "WriteVectoredFuture"
+        | "FlushFuture"
+        | "CloseFuture" => Some(Known::Leaf(Leaf::Smol(SmolLeaf::Write))),
         _ => None,
     }
 }
 
-fn is_other_leaf(name: &str) -> bool {
-    matches!(
-        name,
-        "Receiver"
-            | "EventListener"
-            | "Recv"
-            | "Send"
-            | "Lock"
-            | "Read"
-            | "Write"
-            | "Acquire"
-            | "Timer"
-            | "Readable"
-            | "Writable"
-            | "BarrierWait"
-            | "LockArc"
-            | "AcquireArc"
-    )
+/// Futures of the crates around smol.
+fn smol_leaf(library: &str, name: &str) -> Option<SmolLeaf> {
+    let leaf = match (library, name) {
+        ("async_lock", "Lock" | "LockArc") => SmolLeaf::Lock,
+        ("async_lock", "Read" | "ReadArc" | "Write" | "WriteArc") => SmolLeaf::RwLock,
+        ("async_lock", "Acquire" | "AcquireArc") => SmolLeaf::Acquire,
+        ("async_lock", "BarrierWait") | ("event_listener", "EventListener") => SmolLeaf::Listener,
+        ("async_channel", "Recv") => SmolLeaf::Receive,
+        ("async_channel", "Send") => SmolLeaf::Send,
+        ("async_io", "Timer") => SmolLeaf::Timer,
+        ("async_io", "Readable" | "Writable" | "ReadableOwned" | "WritableOwned") => {
+            SmolLeaf::Ready
+        }
+        _ => return None,
+    };
+    Some(leaf)
 }
 
 fn is_wrapper(name: &str) -> bool {

@@ -1,13 +1,14 @@
 //! [`LeafReader`]: what an innermost future waits for, and whether it has registered a waker.
 
 mod io;
+mod smol;
 
 use std::collections::HashMap;
 
 use ctp_trace::record::Nanos;
 use ctp_trace::record::{Resource, TaskId};
 
-use super::known::Leaf;
+use super::known::{Leaf, SmolLeaf};
 use super::search::{find, find_first};
 use super::view::{Value, View};
 use super::waker::{Registered, WakerOwner, holds_atomic_waker, holds_waker};
@@ -70,6 +71,15 @@ fn joined(state: u64) -> Registered {
 }
 
 impl LeafReader<'_> {
+    /// Whether a future is known to wait forever.
+    pub(super) fn waits_forever(&self, future: Value, leaf: Leaf) -> bool {
+        match leaf {
+            Leaf::Forever => true,
+            Leaf::Smol(SmolLeaf::Timer) => self.is_endless_timer(future),
+            _ => false,
+        }
+    }
+
     pub(super) fn read(&self, future: Value, leaf: Leaf) -> Awaited {
         match leaf {
             Leaf::Sleep => self.sleep(future),
@@ -81,6 +91,7 @@ impl LeafReader<'_> {
             Leaf::Next => self.next(future),
             Leaf::JoinHandle => self.join_handle(future),
             Leaf::Task => self.task(future),
+            Leaf::Smol(leaf) => self.smol(future, leaf),
             Leaf::Readiness => self.readiness(future),
             Leaf::Io(direction) => self.operation(future, direction),
             Leaf::Forever | Leaf::Other => Awaited::unknown(),
@@ -102,7 +113,12 @@ impl LeafReader<'_> {
             .chain(outer)
             .flatten()
             .find_map(|value| self.view.member(value, "deadline"))?;
-        let deadlines = find(self.view, deadline, "::Timespec", 0)?;
+        self.instant(deadline)
+    }
+
+    /// The time of an `Instant`, or of a type around it, in `CLOCK_MONOTONIC`.
+    fn instant(&self, instant: Value) -> Option<Nanos> {
+        let deadlines = find(self.view, instant, "::Timespec", 0)?;
         let &[deadline] = deadlines.as_slice() else {
             return None;
         };

@@ -2,71 +2,108 @@
 
 // STB-22
 
+use ctp_trace::record::{InspectedTask, Resource};
+
 use crate::program::{Inspected, Program, build};
 
-/// The functions of the program that tasks of a kind are in, each with the name of its line, and the innermost future.
+/// What is known of the tasks of a kind.
 struct Expected {
     kind: &'static str,
+    /// The functions of the program in which the task is, each with the name of its line.
     functions: &'static [(&'static str, &'static str)],
-    leaf: &'static str,
+    /// The innermost future, and what it waits for.
+    leaf: (&'static str, &'static str),
+    /// Whether the innermost future has a waker.
+    has_waker: Option<bool>,
 }
 
-const fn expected(
+type Functions = &'static [(&'static str, &'static str)];
+
+const fn waiting(
     kind: &'static str,
-    functions: &'static [(&'static str, &'static str)],
-    leaf: &'static str,
+    functions: Functions,
+    leaf: (&'static str, &'static str),
 ) -> Expected {
     Expected {
         kind,
         functions,
         leaf,
+        has_waker: Some(true),
     }
 }
 
-const RECEIVING: &[(&str, &str)] = &[("receiving", "receiving")];
+const fn forgetting(kind: &'static str, functions: Functions) -> Expected {
+    Expected {
+        kind,
+        functions,
+        leaf: ("Forgetful", "Unknown"),
+        has_waker: Some(false),
+    }
+}
+
+const RECEIVING: Functions = &[("receiving", "receiving")];
+const RECV: (&str, &str) = ("Recv", "Channel");
 
 const EXPECTED: &[Expected] = &[
-    expected(
+    waiting(
         "receiving",
         &[("outer", "outer"), ("receiving", "receiving")],
-        "Recv",
+        RECV,
     ),
-    expected("joined", RECEIVING, "Recv"),
-    expected("bare-receiving", RECEIVING, "Recv"),
-    expected("bare-cancelled", RECEIVING, "Recv"),
-    expected("local-receiving", RECEIVING, "Recv"),
-    expected("static-receiving", RECEIVING, "Recv"),
-    expected("sending", &[("sending", "sending")], "Send"),
-    expected("sleeping", &[("sleeping", "sleeping")], "Timer"),
-    expected("holding", &[("holding", "holding")], "Recv"),
-    expected("locking", &[("locking", "locking")], "Lock"),
-    expected(
+    waiting("joined", RECEIVING, RECV),
+    waiting("bare-receiving", RECEIVING, RECV),
+    waiting("bare-cancelled", RECEIVING, RECV),
+    waiting("local-receiving", RECEIVING, RECV),
+    waiting("static-receiving", RECEIVING, RECV),
+    waiting("sending", &[("sending", "sending")], ("Send", "Room")),
+    waiting("sleeping", &[("sleeping", "sleeping")], ("Timer", "Timer")),
+    waiting("holding", &[("holding", "holding")], RECV),
+    waiting("locking", &[("locking", "locking")], ("Lock", "Mutex")),
+    waiting("crossing", &[("crossing", "crossing")], ("Lock", "Mutex")),
+    waiting(
         "reading_table",
         &[("reading_table", "reading_table")],
-        "Read",
+        ("Read", "RwLock"),
     ),
-    expected("acquiring", &[("acquiring", "acquiring")], "Acquire"),
-    expected("forgetting", &[("forgetting", "forgetting")], "Forgetful"),
-    expected(
-        "bare-forgetting",
-        &[("forgetting", "bare.forgetting")],
-        "Forgetful",
+    waiting(
+        "acquiring",
+        &[("acquiring", "acquiring")],
+        ("Acquire", "Semaphore"),
     ),
-    expected(
+    waiting("large", &[("large", "large")], RECV),
+    waiting("joining", &[("joining", "joining")], ("Task", "Task")),
+    waiting(
+        "accepting",
+        &[("accepting", "accepting")],
+        ("Readable", "Readable"),
+    ),
+    waiting(
+        "reading",
+        &[("reading", "reading")],
+        ("ReadFuture", "Readable"),
+    ),
+    forgetting("forgetting", &[("forgetting", "forgetting")]),
+    forgetting("bare-forgetting", &[("forgetting", "bare.forgetting")]),
+    forgetting(
         "local-forgetting",
         &[("forgetting", "executors.forgetting")],
-        "Forgetful",
     ),
-    expected(
+    forgetting(
         "static-forgetting",
         &[("forgetting", "executors.forgetting")],
-        "Forgetful",
     ),
-    expected("forever", &[("forever", "forever")], "Pending"),
-    expected("large", &[("large", "large")], "Recv"),
-    expected("joining", &[("joining", "joining")], "Task"),
-    expected("accepting", &[("accepting", "accepting")], "Readable"),
-    expected("reading", &[("reading", "reading")], "ReadFuture"),
+    Expected {
+        kind: "never_due",
+        functions: &[("never_due", "never_due")],
+        leaf: ("Timer", "Unknown"),
+        has_waker: None,
+    },
+    Expected {
+        kind: "forever",
+        functions: &[("forever", "forever")],
+        leaf: ("Pending", "Unknown"),
+        has_waker: None,
+    },
 ];
 
 fn check(args: &[&str], profile: &str) {
@@ -106,10 +143,25 @@ fn check_task(program: &Program, inspected: &Inspected, address: u64, expected: 
     assert!(task.name.ends_with(expected.functions[0].0), "{task:#?}");
     let leaf = frames.last().unwrap().name.split('<').next().unwrap();
     assert!(
-        leaf.ends_with(expected.leaf),
+        leaf.ends_with(expected.leaf.0),
         "{}: {frames:#?}",
         expected.kind
     );
+    check_wait(program, task, expected);
+}
+
+/// What the innermost future waits for, and whether it has a waker.
+fn check_wait(program: &Program, task: &InspectedTask, expected: &Expected) {
+    let [wait] = &task.waits[..] else {
+        panic!("one wait: {task:#?}");
+    };
+    let resource = format!("{:?}", wait.resource);
+    let found = (resource.split('(').next().unwrap(), wait.has_waker);
+    assert_eq!(found, (expected.leaf.1, expected.has_waker), "{task:#?}");
+    let fd = program.lines.get(&format!("{}.fd", expected.kind));
+    if let Some(fd) = fd {
+        assert_eq!(wait.resource, Resource::Readable(*fd));
+    }
 }
 
 #[test]
@@ -143,4 +195,28 @@ fn branches_are_shown() {
         leaves[0].contains("Recv") && leaves[1].contains("Timer"),
         "{leaves:?}"
     );
+}
+
+/// The guards among the variables of a task hold their locks.
+#[test]
+fn guards_hold_locks() {
+    let program = Program::run(&build(&[], "debug"), 1);
+    let Some(mut inspector) = program.inspector() else {
+        return;
+    };
+    let inspected = Inspected::first(&mut inspector);
+    let task = |kind| {
+        let found = program.tasks.iter().find(|(_, of)| *of == kind);
+        &inspected.tasks[found.unwrap().0]
+    };
+    let held = task("holding").holds.iter();
+    let held: Vec<_> = held
+        .map(|held| (held.resource, held.is_exclusive, &*held.variable))
+        .collect();
+    let awaited = |kind| task(kind).waits[0].resource;
+    let expected = [
+        (awaited("locking"), true, "guard"),
+        (awaited("reading_table"), true, "writing"),
+    ];
+    assert_eq!(held, expected);
 }

@@ -8,3 +8,4 @@
 mod awaits;
 mod program;
 mod tasks;
+mod verdicts;

@@ -277,6 +277,27 @@ fn a_late_timer_in_a_polled_branch_counts() {
 }
 
 #[test]
+fn parked_workers_of_tokio_run_no_other_tasks() {
+    let queued = |id, kind| InspectedTask {
+        kind,
+        state: TaskState::Notified,
+        ..task(id, 0)
+    };
+    let mut program = Program::default();
+    let worker = thread(7, ThreadRole::Parked, Some(202));
+    let tasks = [
+        found(queued(1, TaskKind::Tokio)),
+        found(queued(2, TaskKind::AsyncTask)),
+        worker,
+    ];
+    program.inspect(&tasks, &[]);
+    program.inspect(&[], &[]);
+    let reasons = program.verdicts().into_iter().map(|(_, reason)| reason);
+    let reasons: Vec<_> = reasons.collect();
+    assert_eq!(reasons, [Reason::NotRun, Reason::QueuedUnseen]);
+}
+
+#[test]
 fn a_thread_in_the_same_call_keeps_its_task() {
     let polled = InspectedTask {
         state: TaskState::Running,

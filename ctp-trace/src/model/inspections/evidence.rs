@@ -87,7 +87,7 @@ impl TraceModel {
         let judged = process.tasks.values().map(|known| {
             let stack = self.await_stack(known.latest.stack);
             let evidence = InspectedEvidence {
-                workers,
+                workers: workers_of(&known.latest, workers),
                 ..process.evidence(known, stack, &holders, &blocked)
             };
             JudgedTask {
@@ -272,6 +272,16 @@ impl InspectedProcess {
     fn is_parked(&self, known: &Inspected<InspectedThread>) -> bool {
         known.latest.role == ThreadRole::Parked
             && MIN_OBSERVATION_GAP <= self.since(known.in_state_since)
+    }
+}
+
+/// What is known of the workers that run a task, if this is known of the workers of its process. Only tokio's parked
+/// workers are known as such, and they do not run tasks of async-task.
+fn workers_of(task: &InspectedTask, workers: WorkerEvidence) -> WorkerEvidence {
+    if task.kind == TaskKind::AsyncTask && workers == WorkerEvidence::Parked {
+        WorkerEvidence::Unknown
+    } else {
+        workers
     }
 }
 

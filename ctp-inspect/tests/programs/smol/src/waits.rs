@@ -37,10 +37,14 @@ pub fn spawn_all(count: usize, spawned: &mut Spawned) -> Others {
         spawned.spawn(acquiring(permits.clone()));
         spawned.spawn(forgetting());
         spawned.spawn(forever());
+        spawned.spawn(never_due());
         spawned.spawn(either(receiver.clone()));
         spawned.spawn(large(receiver.clone()));
         spawned.spawn(joining(receiver.clone()));
     }
+    let (first, second) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
+    spawned.spawn(crossing(first.clone(), second.clone()));
+    spawned.spawn(crossing(second, first));
     let peer = spawn_sockets(spawned);
     spawned.spawn(blocked());
     (vec![sender, full_sender], full, peer)
@@ -87,6 +91,17 @@ async fn locking(lock: Arc<Mutex<u8>>) {
     let _guard = lock.lock().await;
 }
 
+/// Two such tasks with the same locks wait for each other.
+async fn crossing(first: Arc<Mutex<u8>>, second: Arc<Mutex<u8>>) {
+    let mut from = first.lock().await;
+    announce("crossing").await;
+    Timer::after(Duration::from_millis(50)).await;
+    awaits_at("crossing", line!() + 1);
+    let mut to = second.lock().await;
+    *to += *from;
+    *from = 0;
+}
+
 async fn reading_table(table: Arc<RwLock<u8>>) {
     announce("reading_table").await;
     Timer::after(Duration::from_millis(50)).await;
@@ -121,6 +136,12 @@ async fn forever() {
     announce("forever").await;
     awaits_at("forever", line!() + 1);
     future::pending::<()>().await
+}
+
+async fn never_due() {
+    announce("never_due").await;
+    awaits_at("never_due", line!() + 1);
+    Timer::never().await;
 }
 
 async fn either(receiver: Receiver<u8>) {

@@ -221,7 +221,7 @@ fn calls(stack: &ThreadStack) -> Vec<String> {
 
 const MAX_CALLS: usize = 16;
 /// Parts of the names of functions of runtimes, which poll tasks.
-const RUNTIMES: &[&str] = &["tokio::runtime", "async_task::raw::"];
+const RUNTIMES: &[&str] = &["tokio::runtime", "async_task::raw::", "async_executor::"];
 
 /// `1 of 4 workers; 12 tasks are ready and wait for a worker`
 fn behind_busy(findings: &Findings, busy: usize) -> String {
