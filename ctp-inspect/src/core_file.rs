@@ -64,7 +64,7 @@ impl CoreFile {
         let read = |offset, buffer: &mut [u8]| read_file(&file, offset, buffer);
         let header = Header::read(&read).filter(|header| header.is_core);
         let header = header.ok_or_else(not_core)?;
-        let processor = processor(&header).ok_or(TargetError::Narrow)?;
+        let processor = processor(&header).ok_or(TargetError::Processor(header.machine.0))?;
         let segments = header.segments(&read);
         let mut facts = facts(&segments, processor, &read);
         let mut gaps = gaps(&segments, &facts, bytes);

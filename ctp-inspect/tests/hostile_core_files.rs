@@ -7,7 +7,7 @@
 
 use ctp_inspect::stacks::Unwinder;
 use ctp_inspect::threads::ThreadState;
-use ctp_inspect::{CoreFile, Inspector, Target, TraceIds};
+use ctp_inspect::{CoreFile, Inspector, Target, TargetError, TraceIds};
 use ctp_trace::record::ProcessId;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -107,6 +107,17 @@ fn undamaged_core_is_read() {
     assert_eq!(core.exe(), b"/none/app");
     assert_eq!(core.word(MEMORY + 8), Some(MEMORY + 0x123));
     assert_eq!(core.word(MEMORY + MEMORY_BYTES - 4), None);
+}
+
+#[test]
+fn core_from_an_unknown_processor_is_refused() {
+    const RISC_V: u16 = 243;
+    let mut bytes = core_file();
+    bytes[18..20].copy_from_slice(&RISC_V.to_le_bytes());
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), &bytes).unwrap();
+    let error = CoreFile::open(file.path(), None).err().unwrap();
+    assert!(matches!(error, TargetError::Processor(RISC_V)), "{error}");
 }
 
 proptest! {

@@ -19,6 +19,8 @@ pub enum TargetError {
     Denied(Denial),
     /// A 32-bit program, for which inspections are not implemented.
     Narrow,
+    /// A core file from a processor, by the number that ELF files use, for which inspections are not implemented.
+    Processor(u16),
     /// Another error of the system.
     Io(io::Error),
 }
@@ -33,6 +35,11 @@ impl fmt::Display for TargetError {
             TargetError::Kernel => f.write_str("this is a thread of the kernel, not a program"),
             TargetError::Denied(denial) => denial.fmt(f),
             TargetError::Narrow => f.write_str("32-bit programs cannot be inspected"),
+            TargetError::Processor(machine) => write!(
+                f,
+                "the core file is from a processor that cannot be inspected (ELF machine {machine}); only x86-64 and \
+                 aarch64 can"
+            ),
             TargetError::Io(error) => error.fmt(f),
         }
     }

@@ -2,6 +2,7 @@
 #![allow(unsafe_code, reason = "libc's list of C strings")]
 
 use core::ffi::{CStr, c_char};
+use core::mem;
 
 use heapless::Vec;
 use rustix::fs::{CWD, Mode, OFlags, openat};
@@ -78,24 +79,45 @@ impl Settings {
         }
     }
 
-    /// Reads `/proc/self/environ` in pieces. An entry longer than the buffer has no accepted value.
+    /// Reads `/proc/self/environ` in pieces.
     fn read_initial(&mut self) {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let Ok(file) = openat(CWD, c"/proc/self/environ", flags, Mode::empty()) else {
             return;
         };
-        let mut entry: Vec<u8, 1088> = Vec::new();
+        let mut entry = Entry::default();
         let mut piece = [0; 1024];
         while let Ok(length @ 1..) = read(&file, &mut piece) {
-            for &byte in &piece[..length] {
-                if byte == 0 {
-                    self.take(&entry);
-                    entry.clear();
-                } else if entry.push(byte).is_err() {
-                    entry.clear();
-                }
+            self.take_piece(&piece[..length], &mut entry);
+        }
+    }
+
+    /// Takes the entries that end in this piece. `entry` is the entry that the pieces before have begun.
+    fn take_piece(&mut self, piece: &[u8], entry: &mut Entry) {
+        for &byte in piece {
+            if byte != 0 {
+                entry.push(byte);
+                continue;
+            }
+            let ended = mem::take(entry);
+            if !ended.is_too_long {
+                self.take(&ended.text);
             }
         }
+    }
+}
+
+/// An entry of the environment that is being read.
+#[derive(Default)]
+struct Entry {
+    text: Vec<u8, 1088>,
+    /// The entry has no accepted value. Its rest must not be taken for another entry.
+    is_too_long: bool,
+}
+
+impl Entry {
+    fn push(&mut self, byte: u8) {
+        self.is_too_long |= self.text.push(byte).is_err();
     }
 }
 
@@ -116,4 +138,21 @@ fn environ() -> *const *const c_char {
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn environ() -> *const *const c_char {
     core::ptr::null()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rest_of_a_long_entry_is_no_entry() {
+        let mut environment = [b'x'; 1088].to_vec();
+        environment.extend(b"CTP_SHM_PATH=/wrong\0CTP_SOCK_PATH=/right\0");
+        let (mut settings, mut entry) = (Settings::default(), Entry::default());
+        for piece in environment.chunks(100) {
+            settings.take_piece(piece, &mut entry);
+        }
+        assert_eq!(settings.shm_path, None);
+        assert_eq!(settings.sock_path.as_deref(), Some(&b"/right"[..]));
+    }
 }

@@ -120,7 +120,7 @@ impl OwnWakes {
     fn called(&mut self, trace_model: &TraceModel, call: &WakeCall) {
         let Some(coroutine) = trace_model
             .get(call.coroutine)
-            .filter(|trace_model| trace_model.is_alive())
+            .filter(|coroutine| coroutine.is_alive())
         else {
             return;
         };
