@@ -73,6 +73,11 @@ const EXPECTED: &[Expected] = &[
     waiting("large", &[("large", "large")], RECV),
     waiting("joining", &[("joining", "joining")], ("Task", "Task")),
     waiting(
+        "unblocking",
+        &[("unblocking", "unblocking")],
+        ("Task", "Task"),
+    ),
+    waiting(
         "accepting",
         &[("accepting", "accepting")],
         ("Readable", "Readable"),

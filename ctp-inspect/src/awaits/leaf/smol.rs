@@ -12,6 +12,8 @@ use crate::awaits::wakers::WakerSearch;
 /// The values of `dir` in a future that waits until a descriptor is readable or writable.
 const READ: u64 = 0;
 const WRITE: u64 = 1;
+/// What an `EventListener` has in its box.
+const LISTENER: &str = "event_listener::InnerListener";
 const READY: &str = "async_io::reactor::Ready";
 const SOURCE: &str = "async_io::reactor::Source";
 /// The maximum number of references in a row from a future to what it waits for.
@@ -32,11 +34,14 @@ impl LeafReader<'_> {
         }
     }
 
-    /// The waker in the `EventListener` of a future. The listener is in a box that the future owns.
+    /// The waker in the `EventListener` of a future. From event-listener 5 on, the listener is in a box that the future
+    /// owns. Before, the listener is in memory that is not read, so nothing is known of the waker.
     fn listener_waker(&self, future: Value) -> Option<Registered> {
-        let wakers = owned_of(self.view, future, "core::task::wake::RawWaker")?;
-        match wakers[..] {
-            [] => Some(Registered::No),
+        match self.own_wakers(future)?[..] {
+            [] => {
+                let listeners = owned_of(self.view, future, LISTENER)?;
+                (!listeners.is_empty()).then_some(Registered::No)
+            }
             [waker] => holds_waker(self.view, waker, self.owner),
             _ => None,
         }
@@ -49,7 +54,18 @@ impl LeafReader<'_> {
         }
         let deadline = self.view.member(timer, "when");
         let deadline = deadline.and_then(|deadline| self.instant(deadline));
-        Awaited::registered(deadline.map(Resource::Timer), self.listener_waker(timer))
+        let copy = self.view.member(timer, "id_and_waker");
+        let waker = copy.and_then(|copy| match self.own_wakers(copy)?[..] {
+            [] => Some(Registered::No),
+            [waker] => holds_waker(self.view, waker, self.owner),
+            _ => None,
+        });
+        Awaited::registered(deadline.map(Resource::Timer), waker)
+    }
+
+    /// The wakers that a value owns, also in boxes. `None` if the search was cut.
+    fn own_wakers(&self, value: Value) -> Option<Vec<Value>> {
+        owned_of(self.view, value, "core::task::wake::RawWaker")
     }
 
     /// A future that waits until a descriptor is ready.

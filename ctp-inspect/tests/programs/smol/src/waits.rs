@@ -47,6 +47,7 @@ pub fn spawn_all(count: usize, spawned: &mut Spawned) -> Others {
     spawned.spawn(crossing(second, first));
     let peer = spawn_sockets(spawned);
     spawned.spawn(blocked());
+    spawned.spawn(unblocking());
     (vec![sender, full_sender], full, peer)
 }
 
@@ -177,6 +178,13 @@ async fn joining(receiver: Receiver<u8>) {
 async fn blocked() {
     announce("blocked").await;
     std::thread::sleep(LONG);
+}
+
+/// Blocks a thread of the pool that is meant for this. The closure is a task, too.
+async fn unblocking() {
+    announce("unblocking").await;
+    awaits_at("unblocking", line!() + 1);
+    smol::unblock(|| std::thread::sleep(LONG)).await;
 }
 
 async fn accepting(listener: TcpListener) {
