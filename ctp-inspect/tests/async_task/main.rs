@@ -6,6 +6,7 @@
 )]
 
 mod awaits;
+mod healthy;
 mod program;
 mod tasks;
 mod verdicts;

@@ -41,8 +41,13 @@ pub struct Program {
 impl Program {
     /// Runs the program with `count` tasks of most kinds, until all of them wait.
     pub fn run(path: &Path, count: usize) -> Self {
+        Self::run_with(path, &count.to_string())
+    }
+
+    /// Runs the program with this argument, until it is ready.
+    pub fn run_with(path: &Path, argument: &str) -> Self {
         let mut command = Command::new(path);
-        command.arg(count.to_string()).stdout(Stdio::piped());
+        command.arg(argument).stdout(Stdio::piped());
         let mut process = command.spawn().unwrap();
         let output = BufReader::new(process.stdout.take().unwrap());
         let (mut tasks, mut lines) = (BTreeMap::new(), HashMap::new());

@@ -1,10 +1,11 @@
 //! Tasks of async-task on each kind of executor. The program prints each task that lives: what it does, and the address
 //! of its header. It also prints the lines at which functions await. Then it waits to be killed.
 //!
-//! The argument is how many tasks of most kinds there are.
+//! The argument is how many tasks of most kinds there are, or `load`.
 
 mod bare;
 mod executors;
+mod load;
 mod waits;
 
 use std::future::{Future, poll_fn};
@@ -68,9 +69,11 @@ async fn finished() {
 fn main() {
     // One thread will be blocked.
     std::env::set_var("SMOL_THREADS", "2");
-    let count = std::env::args()
-        .nth(1)
-        .map_or(1, |count| count.parse().expect("a number"));
+    let argument = std::env::args().nth(1);
+    if argument.as_deref() == Some("load") {
+        load::run();
+    }
+    let count = argument.map_or(1, |count| count.parse().expect("a number"));
     let mut spawned = Spawned::default();
     for _ in 0..2 * count {
         spawned.spawn(finished());
