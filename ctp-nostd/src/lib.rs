@@ -35,7 +35,9 @@
 //! impl Green {
 //!     fn resume(&self) { self.trace.run(); /* 2, then switch to its stack */ }
 //!     #[track_caller]
-//!     fn read(&self, fd: i32) { self.trace.suspend(ctp::Wait::readable(fd)); /* 3, then switch */ }
+//!     fn read(&self, fd: i32) {
+//!         self.trace.suspend_with_stack(ctp::Wait::readable(fd)); // 3, then switch
+//!     }
 //!     #[track_caller]
 //!     fn hand_over(&self, next: &Green) { // 3 of this coroutine and 2 of `next`, at one time
 //!         self.trace.switch_to(ctp::Wait::to_yield(), &next.trace); /* then switch to its stack */
@@ -76,8 +78,10 @@
 //! ```
 //!
 //! You provide the calls at the arrows, from one thread at a time for each coroutine. On targets
-//! other than Linux, you also provide a [`Platform`]. Three more calls are optional:
+//! other than Linux, you also provide a [`Platform`]. Four more calls are optional:
 //!
+//! - [`suspend_with_stack`](Coroutine::suspend_with_stack) instead of `suspend`, for a coroutine with
+//!   a stack of its own. The trace then has the call stack of a long wait.
 //! - [`closed`](Probe::closed) records where a descriptor, lock or channel is closed. The trace
 //!   then has the line after which no wake was possible.
 //! - [`acquired`](Probe::acquired), [`acquired_shared`](Probe::acquired_shared) and [`released`](Probe::released)
@@ -159,5 +163,5 @@ pub use protocol::wait::{
 };
 pub use protocol::{
     aggregate, attach_request, audit, branches, chain, clock, control, create, dialect, doorbell,
-    holders, inspect, intern, lane, live_wakers, slot, station_copy, wake,
+    holders, inspect, intern, lane, live_wakers, slot, station_copy, suspended_stack, wake,
 };

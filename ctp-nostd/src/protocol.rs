@@ -17,5 +17,6 @@ pub mod lane;
 pub mod live_wakers;
 pub mod slot;
 pub mod station_copy;
+pub mod suspended_stack;
 pub(crate) mod wait;
 pub mod wake;

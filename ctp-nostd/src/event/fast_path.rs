@@ -140,7 +140,7 @@ impl<P: Platform> StationHandle<P> {
     pub fn enter(&self, n: u64, at: u64) -> bool {
         let station = self.station;
         station.last_ts.store(at, Ordering::Relaxed); // a handler that starts from here on is later
-        control::enter(&station.begun, n as u32)
+        station.begin_event(n)
     }
 
     /// Writes the event to its slot and lane (E4). `mark` is added to the kind, and says whether
@@ -177,7 +177,7 @@ impl<P: Platform> StationHandle<P> {
             self.account(n, at, kind, bins);
         }
         let head = n.wrapping_add(1);
-        self.station.event_head.store(head, Ordering::Release);
+        self.station.publish_events(head);
         compiler_fence(Ordering::SeqCst); // an earlier handler finds itself nested in this event
         if self.station.begun.load(Ordering::Relaxed) != head as u32 {
             self.complete_nested(head);

@@ -166,6 +166,28 @@ impl<P: Platform> Coroutine<P> {
         }
     }
 
+    /// Like [`suspend`](Self::suspend), for a coroutine with a stack of its own. While it waits, the
+    /// recorder can read its call stack from outside. On processors other than x86-64 and AArch64,
+    /// the same as `suspend`.
+    ///
+    /// Call this on the coroutine's stack, from a function that does not return before the switch to
+    /// another stack. That function is the innermost of the call stack. Call [`run`](Self::run)
+    /// before the switch back. Where that is not possible, call `run` in the same function, right
+    /// after the switch back.
+    #[inline(always)] // the position is that of the caller
+    pub fn suspend_with_stack(&self, wait: Wait) {
+        let Some(handle) = self.handle.live() else {
+            return;
+        };
+        let local = local::<P>();
+        self.clear_current(handle, local);
+        if handle.keeps(handle.probe.control_word(), EventKind::Suspend) {
+            let position = handle.station.store_caller();
+            let addr = position.unwrap_or_else(|| self.addr());
+            handle.emit_suspend(local, wait, addr, self.wake_seen());
+        }
+    }
+
     /// Records that the coroutine waits from now on, and that `next` runs in its place, on this
     /// thread: a [`suspend`](Self::suspend) and a [`run`](Self::run) at the same time, which costs
     /// less than the two calls. Call this right before the switch of stacks, and before another

@@ -44,7 +44,7 @@ use core::sync::atomic::compiler_fence;
 use crate::memory::layout::{Header, Station};
 pub use crate::protocol::slot::AFTER_FILTERED;
 use crate::protocol::slot::{self, EventKind};
-use crate::sync::{AtomicU32, AtomicU64, Ordering, unlocked};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, fence, unlocked};
 
 /// Bits of `state`, with [`AFTER_FILTERED`]: the kind of the latest event, if it was dropped.
 /// `state` 0: the latest event was kept.
@@ -161,8 +161,9 @@ impl Header {
 impl Station {
     /// Owner: records that an event of this kind was dropped.
     #[inline(always)]
-    pub(crate) fn leave_out(&self, kind: EventKind) {
+    pub fn leave_out(&self, kind: EventKind) {
         leave_out(&self.state, &self.dropped_filtered, kind);
+        fence(Ordering::Release); // CO4 of `suspended_stack.rs`
     }
 
     /// Whether an event of this station is in progress.

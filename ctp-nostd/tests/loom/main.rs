@@ -23,6 +23,7 @@ mod live_wakers;
 mod membarrier;
 mod slot;
 mod station;
+mod suspended_stack;
 mod wake;
 
 fn check(model: impl Fn() + Send + Sync + 'static) {
