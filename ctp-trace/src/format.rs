@@ -74,6 +74,9 @@ pub const SOCKETS: u16 = 24;
 /// Chunk type, since 1.6: what leaf futures wait for.
 pub const LEAF: u16 = 26;
 
+/// Chunk type, since 1.6: call stacks of coroutines.
+pub const STACK: u16 = 28;
+
 /// Maximum payload of a chunk before compression, in bytes. Only a single huge record comes near this size.
 pub const MAX_PAYLOAD_BYTES: usize = 16 << 20;
 /// Maximum number of records in a chunk that is not a block.

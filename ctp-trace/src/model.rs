@@ -12,6 +12,7 @@ mod broken;
 mod closed_groups;
 mod consume;
 mod coroutine;
+mod coroutine_stacks;
 mod extent;
 mod families;
 mod few_families;
@@ -54,6 +55,7 @@ use crate::record::{CoroutineId, End, Nanos, ProcessEnd, ProcessId, SiteId, Wait
 use crate::verdict::Past;
 use branches::Branches;
 use broken::Breakages;
+use coroutine_stacks::CoroutineStacks;
 use extent::Extent;
 use families::Families;
 use full_channels::Callers;
@@ -131,6 +133,7 @@ pub struct TraceModel {
     socket_waits: SocketWaits,
     callers: Callers,
     inspections: Inspections,
+    stacks: CoroutineStacks,
     branches: Branches,
     breakages: Breakages,
     sums: Sums,

@@ -13,7 +13,7 @@ use crate::codec::varint::Input;
 use crate::error::{Error, Malformed};
 use crate::format::{
     AGGREGATE, BIRTH, BLOCK, BRANCHES, CHAIN, CONTROL, END, FILE_HEADER_BYTES, FLIGHT, INSPECTION,
-    LEAF, LOOK, MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, SOCKETS, START, THREADS,
+    LEAF, LOOK, MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, SOCKETS, STACK, START, THREADS,
     WATERMARK,
 };
 use crate::record::{Record, Start};
@@ -200,6 +200,7 @@ impl<'a> Reader<'a> {
             THREADS => each_plain(payload, Record::Threads),
             SOCKETS => each_plain(payload, Record::Sockets),
             LEAF => each_plain(payload, Record::Leaf),
+            STACK => each_plain(payload, Record::CoroutineStack),
             INSPECTION => each(payload, inspection::record),
             WATERMARK => each_plain(payload, Record::Watermark),
             BLOCK => block::decode(payload, std::mem::take(&mut self.spare)),
@@ -250,6 +251,7 @@ fn is_known(kind: u16) -> bool {
                 | THREADS
                 | SOCKETS
                 | LEAF
+                | STACK
     )
 }
 

@@ -2,6 +2,7 @@
 //! recorder learnt them.
 
 mod aggregate;
+mod coroutine_stack;
 mod end;
 mod event;
 mod flight;
@@ -13,6 +14,7 @@ mod thread_event;
 mod threads;
 
 pub use aggregate::{Aggregate, Bins, Durations};
+pub use coroutine_stack::CoroutineStack;
 pub use end::{End, ExitReason, ProcessEnd, ProcessExit};
 pub use event::{Event, EventKind, PollWakers, WaitKind, WaitMarks, Wake, Waker};
 pub use flight::{Earlier, EndedSums, Window};
@@ -88,6 +90,8 @@ pub enum Record {
     Sockets(Sockets),
     /// What the leaf future of the waits at a site waits for.
     Leaf(Leaf),
+    /// The call stack of a coroutine that waits on a stack of its own.
+    CoroutineStack(CoroutineStack),
     /// An inspection of a process begins.
     Inspection(Inspection),
     /// The functions that await each other in tasks of an inspection.

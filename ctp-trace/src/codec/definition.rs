@@ -8,10 +8,10 @@ use super::plain::{Added, FlagNumber, Near, Plain, Tagged};
 use super::varint::{Input, put_uint};
 use crate::error::Malformed;
 use crate::record::{
-    Aggregate, Bins, Birth, Branches, Chain, Control, CoroutineId, CoroutineKind, Dialect,
-    Durations, Earlier, End, EndedSums, EventKind, ExitReason, Leaf, LeafKind, Look, Module, Nanos,
-    Place, Process, ProcessEnd, ProcessExit, Record, Seen, Site, Sockets, Start, Thing, Threads,
-    WaitKind, Window,
+    Aggregate, Bins, Birth, Branches, Chain, Control, CoroutineId, CoroutineKind, CoroutineStack,
+    Dialect, Durations, Earlier, End, EndedSums, EventKind, ExitReason, Leaf, LeafKind, Look,
+    Module, Nanos, Place, Process, ProcessEnd, ProcessExit, Record, Seen, Site, Sockets, Start,
+    Thing, Threads, WaitKind, Window,
 };
 
 fields!(Start {
@@ -167,6 +167,14 @@ fields!(Sockets {
     at,
     undrained,
     unsent,
+});
+
+fields!(CoroutineStack {
+    coroutine,
+    since,
+    at,
+    addresses,
+    [is_whole, is_moving],
 });
 
 fields!(Leaf { site, kind } later { same_as });

@@ -39,6 +39,7 @@ impl TraceModel {
                 self.socket_waits.note_leaf(leaf);
                 self.branches.note_leaf(leaf);
             }
+            Record::CoroutineStack(stack) => self.stacks.note(stack),
             Record::Inspection(_)
             | Record::AwaitStack(_)
             | Record::InspectedTask(_)
@@ -194,6 +195,7 @@ impl TraceModel {
     }
 
     fn forget(&mut self, id: CoroutineId) {
+        self.stacks.forget(id);
         self.looks.forget(id);
         self.callers.forget(id);
         if let Some(coroutine) = self.coroutines.remove(id) {

@@ -13,8 +13,8 @@ use crate::codec::plain::Plain;
 use crate::codec::varint::put_bytes;
 use crate::format::{
     AGGREGATE, BIRTH, BLOCK, BRANCHES, CHAIN, CONTROL, END, FLIGHT, FULL_PAYLOAD_BYTES, INSPECTION,
-    LEAF, LOOK, MAX_RECORD_BYTES, MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, SOCKETS, START,
-    THREADS, WATERMARK,
+    LEAF, LOOK, MAX_RECORD_BYTES, MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, SOCKETS, STACK,
+    START, THREADS, WATERMARK,
 };
 use crate::record::{Birth, End, Event, Record, Start};
 
@@ -30,9 +30,9 @@ pub struct Composer {
 }
 
 /// The chunk types of definitions, in the order in which their chunks are written.
-const DEFINITIONS: [u16; 13] = [
+const DEFINITIONS: [u16; 14] = [
     PROCESS, MODULE, SITE, BIRTH, AGGREGATE, FLIGHT, CHAIN, LOOK, BRANCHES, INSPECTION, THREADS,
-    SOCKETS, LEAF,
+    SOCKETS, LEAF, STACK,
 ];
 
 /// Maximum number of used payload buffers that are kept for reuse.
@@ -92,6 +92,7 @@ impl Composer {
             Record::Threads(threads) => self.define(10, &Plain, threads),
             Record::Sockets(sockets) => self.define(11, &Plain, sockets),
             Record::Leaf(leaf) => self.define(12, &Plain, leaf),
+            Record::CoroutineStack(stack) => self.define(13, &Plain, stack),
             Record::ProcessEnd(end) => self.mark(PROCESS_END, end),
             Record::Control(control) => self.mark(CONTROL, control),
             Record::Watermark(at) => self.mark(WATERMARK, at),

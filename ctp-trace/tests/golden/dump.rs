@@ -57,7 +57,9 @@ fn line(record: &Record) -> String {
         ),
         Record::Aggregate(aggregate) => dump_aggregate(aggregate),
         Record::Window(_) | Record::Earlier(_) | Record::EndedSums(_) => dump_flight(record),
-        Record::Threads(_) | Record::Sockets(_) | Record::Look(_) => dump_observation(record),
+        Record::Threads(_) | Record::Sockets(_) | Record::Look(_) | Record::CoroutineStack(_) => {
+            dump_observation(record)
+        }
         Record::Inspection(_)
         | Record::AwaitStack(_)
         | Record::InspectedTask(_)
@@ -133,6 +135,15 @@ fn dump_observation(record: &Record) -> String {
         Record::Look(look) => format!(
             "look {} since={} at={} fd={} thing={:?} seen={:?}",
             look.coroutine.0, look.since.0, look.at.0, look.fd, look.thing, look.seen
+        ),
+        Record::CoroutineStack(stack) => format!(
+            "stack of {} since={} at={} {:x?} whole={} moving={}",
+            stack.coroutine.0,
+            stack.since.0,
+            stack.at.0,
+            stack.addresses,
+            stack.is_whole,
+            stack.is_moving
         ),
         _ => unreachable!("no observation: {record:?}"),
     }

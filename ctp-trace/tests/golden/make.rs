@@ -19,7 +19,7 @@ use holds::{holds, shared_holds};
 use inspection::{inspection, recorded_task};
 use looks::{looks, nothing_to_read, numbers, unwatched};
 use since_1_2::{aggregates, control, flight, marks, thread_events, wakers};
-use since_1_6::{leaves, poll_wakers, threads};
+use since_1_6::{leaves, poll_wakers, stacks, threads};
 
 /// Makes the bytes of a trace.
 pub type Make = fn() -> Vec<u8>;
@@ -57,6 +57,7 @@ pub const ALL: &[(&str, Make)] = &[
     ("v1.6-poll-wakers.ctp", poll_wakers),
     ("v1.6-threads.ctp", threads),
     ("v1.6-leaves.ctp", leaves),
+    ("v1.6-stacks.ctp", stacks),
     ("v1.6-shared.ctp", shared_holds),
     ("v1.6-branches.ctp", branches),
     ("v1.6-copies.ctp", copies),

@@ -4,6 +4,7 @@
 
 mod absent;
 mod control;
+mod coroutine_stacks;
 #[path = "../facts/mod.rs"]
 mod facts;
 #[expect(dead_code, reason = "other tests use the other functions")]

@@ -132,7 +132,7 @@ fn assert_no_record_precedes_the_references(written: &[Record], read: &[Record])
     }
 }
 
-const CLASSES: usize = 17;
+const CLASSES: usize = 18;
 
 /// A record may refer to records of a class with a smaller number.
 fn class(record: &Record) -> usize {
@@ -155,9 +155,10 @@ fn class(record: &Record) -> usize {
         Record::Threads(_) => 11,
         Record::Sockets(_) => 12,
         Record::Leaf(_) => 13,
-        Record::ProcessEnd(_) | Record::Control(_) | Record::Watermark(_) => 15,
-        Record::End(_) => 16,
-        _ => 14,
+        Record::CoroutineStack(_) => 14,
+        Record::ProcessEnd(_) | Record::Control(_) | Record::Watermark(_) => 16,
+        Record::End(_) => 17,
+        _ => 15,
     }
 }
 

@@ -17,7 +17,7 @@ use events::{orderly, row};
 pub fn traces() -> impl Strategy<Value = Vec<Record>> {
     let record = prop_oneof![8 => definition(), 16 => orderly(), 8 => row(), 1 => process_end(),
         2 => aggregate(), 1 => control(), 1 => flight(), 1 => look(), 1 => threads(),
-        1 => sockets(), 1 => leaf(), 4 => inspection::record(),
+        1 => sockets(), 1 => leaf(), 1 => stack(), 4 => inspection::record(),
         1 => any_u64().prop_map(|at| Record::Watermark(Nanos(at)))];
     (start(), vec(record, 0..300), end()).prop_map(|(start, mut records, end)| {
         records.insert(0, start);
@@ -72,6 +72,22 @@ fn start() -> impl Strategy<Value = Record> {
                 })
             },
         )
+}
+
+fn stack() -> impl Strategy<Value = Record> {
+    let ids = (any_u32(), any_u64(), any_u64());
+    (ids, vec(any_u64(), 0..9), any::<[bool; 2]>()).prop_map(
+        |((coroutine, since, at), addresses, [is_whole, is_moving])| {
+            Record::CoroutineStack(CoroutineStack {
+                coroutine: CoroutineId(coroutine),
+                since: Nanos(since),
+                at: Nanos(at),
+                addresses,
+                is_whole,
+                is_moving,
+            })
+        },
+    )
 }
 
 fn process_end() -> impl Strategy<Value = Record> {

@@ -107,3 +107,46 @@ pub(super) fn leaves() -> Vec<u8> {
     };
     written(&Start::default(), &records, &end)
 }
+
+/// Call stacks of coroutines: a whole stack, a part of a stack, and none.
+pub(super) fn stacks() -> Vec<u8> {
+    let birth = |id| {
+        Record::Birth(Birth {
+            coroutine: CoroutineId(id),
+            kind: CoroutineKind::Stackful,
+            ..Birth::default()
+        })
+    };
+    let suspend = |id: u32| {
+        Record::Event(Event {
+            coroutine: CoroutineId(id),
+            at: Nanos(100 * u64::from(id)),
+            kind: EventKind::Suspend,
+            ..Event::default()
+        })
+    };
+    let stack = |id: u32, addresses: &[u64], is_whole, is_moving| {
+        Record::CoroutineStack(CoroutineStack {
+            coroutine: CoroutineId(id),
+            since: Nanos(100 * u64::from(id)),
+            at: Nanos(1000),
+            addresses: addresses.to_vec(),
+            is_whole,
+            is_moving,
+        })
+    };
+    let mut records = [1, 2, 3].map(birth).to_vec();
+    records.extend([1, 2, 3].map(suspend));
+    records.extend([
+        stack(1, &[0x5555_0010, 0x5555_0100, 0x5555_0040], true, false),
+        stack(2, &[0x5555_0010], false, false),
+        stack(3, &[], false, true),
+    ]);
+    let end = End {
+        at: Nanos(2000),
+        events: 3,
+        coroutines: 3,
+        ..End::default()
+    };
+    written(&Start::default(), &records, &end)
+}
