@@ -19,6 +19,7 @@
 pub mod async_task;
 pub mod awaits;
 pub mod core_file;
+pub mod coroutine_stacks;
 pub mod crate_version;
 pub mod finder;
 pub mod function_runs;
@@ -35,6 +36,7 @@ pub mod tokio;
 pub mod types;
 
 pub use core_file::CoreFile;
+pub use coroutine_stacks::{CoroutineStacks, Position, ReadStack};
 pub use inspector::{Inspector, TraceIds};
 pub use leaf_functions::{ChainPlace, LeafFunctions};
 pub use symbolize::SearchPaths;

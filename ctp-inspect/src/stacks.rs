@@ -39,6 +39,10 @@ pub struct Stack {
     pub frames: Vec<StackFrame>,
     /// The last frame is that of the function with which the thread began.
     pub is_whole: bool,
+    /// The frame of the last function's caller lies outside of the stack.
+    pub leaves_stack: bool,
+    /// The frame of the last function's caller is found by an expression, as in functions that switch stacks.
+    pub is_computed: bool,
 }
 
 /// A function that has been called and has not returned.
@@ -117,7 +121,12 @@ impl Unwinder {
                 ..StackFrame::default()
             };
             next = None;
-            if let Some(rules) = self.rules(target, frame.looked_up()) {
+            let rules = self.rules(target, frame.looked_up());
+            if rules.is_none() && self.is_entered_by_return(target, &frame) {
+                frame.is_return_address = false;
+                stack.is_whole = true;
+            }
+            if let Some(rules) = rules {
                 frame.function = rules.function;
                 match step(&window, &rules, &registers, stack.frames.is_empty()) {
                     Step::Caller { end, registers } => {
@@ -125,12 +134,23 @@ impl Unwinder {
                         next = Some((registers, !rules.is_signal));
                     }
                     Step::Outermost => stack.is_whole = true,
+                    Step::OtherStack => {
+                        stack.leaves_stack = true;
+                        stack.is_computed = rules.has_computed_end();
+                    }
                     Step::Unknown => {}
                 }
             }
             stack.frames.push(frame);
         }
         stack
+    }
+
+    /// Whether the address is the first of a function that was not called, because code has put its address on a new
+    /// stack, as `makecontext` does.
+    fn is_entered_by_return(&mut self, target: &dyn Target, frame: &StackFrame) -> bool {
+        let rules = self.rules(target, frame.address);
+        frame.is_return_address && rules.is_some_and(|rules| rules.function == frame.address)
     }
 
     /// What the unwind table says about the code at an address.

@@ -2,7 +2,7 @@
 #![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 
 use ctp_inspect::stacks::{Processor, Registers, StackFrame, Unwinder};
-use ctp_inspect::{Mapping, MemoryImage, ProcessTarget, Target as _};
+use ctp_inspect::{CoroutineStacks, Mapping, MemoryImage, Position, ProcessTarget, Target as _};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -79,6 +79,40 @@ proptest! {
                 };
                 prop_assert!(stack.frames.iter().all(is_in_stack), "{stack:x?}");
             }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    // STB-19
+    #[test]
+    fn corrupted_positions_give_short_stacks(
+        words in vec(prop_oneof![
+            CODE..CODE + 0x4000,
+            STACK..STACK + STACK_BYTES,
+            any::<u64>(),
+        ], 1..2048),
+        positions in vec((
+            prop_oneof![CODE..CODE + 0x4000, any::<u64>()],
+            prop_oneof![STACK - 64..STACK + STACK_BYTES + 64, CODE..CODE + 0x4000, any::<u64>()],
+            prop_oneof![STACK..STACK + STACK_BYTES, any::<u64>()],
+        ), 1..32),
+    ) {
+        let library = library();
+        prop_assume!(!library.is_empty());
+        let stack = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let mut stacks = CoroutineStacks::new(Box::new(image(library, stack)));
+        for (pc, sp, fp) in positions {
+            let position = Position { pc, sp, fp };
+            let copy = stacks.copy(&position);
+            let is_stack = (STACK..STACK + STACK_BYTES).contains(&sp) && sp.is_multiple_of(8);
+            let read = stacks.unwind(&position, &copy);
+            prop_assert!(read.addresses.len() <= 128);
+            let code = CODE..CODE + 0x10_0000;
+            prop_assert!(read.addresses.iter().all(|address| code.contains(address)));
+            prop_assert!(is_stack || read.addresses.is_empty());
         }
     }
 }

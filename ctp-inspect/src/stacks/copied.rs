@@ -31,6 +31,11 @@ impl CopiedStack {
         CopiedStack { start, end, bytes }
     }
 
+    /// Whether nothing was copied.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
     /// The bytes at an address in the used part of the stack, as far as they were copied. `None` for other
     /// addresses.
     fn at(&self, address: u64) -> Option<&[u8]> {

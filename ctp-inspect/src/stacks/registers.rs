@@ -86,6 +86,13 @@ impl Registers {
         }
     }
 
+    /// Registers of which program counter, stack pointer and frame pointer are known.
+    pub fn with_frame_pointer(processor: Processor, pc: u64, sp: u64, fp: u64) -> Self {
+        let mut registers = Registers::new(processor, pc, sp);
+        registers.set(processor.frame_pointer(), Some(fp));
+        registers
+    }
+
     /// All registers, from words in the order of the kernel's `struct user_regs_struct`.
     pub fn in_kernel_order(
         processor: Processor,

@@ -104,6 +104,11 @@ impl Rules {
         }
     }
 
+    /// Whether the end of the frame is found by an expression.
+    pub fn has_computed_end(&self) -> bool {
+        matches!(self.frame_end, CfaRule::Expression(_))
+    }
+
     /// Where the return address lies relative to the end of the frame, if the end is relative to the
     /// frame pointer.
     pub fn return_slot_by_frame_pointer(&self, registers: &Registers) -> Option<i64> {

@@ -18,6 +18,8 @@ pub enum Step {
     },
     /// Nothing: the thread began here.
     Outermost,
+    /// The caller's frame lies outside of this stack, as for the function with which a coroutine began.
+    OtherStack,
     /// The caller is unknown.
     Unknown,
 }
@@ -35,7 +37,10 @@ pub fn caller(
     if rules.rule(rules.return_register) == Some(&RegisterRule::Undefined) {
         return Step::Outermost;
     }
-    if (end <= registers.sp && !has_no_frame) || !window.contains(end) {
+    if !window.contains(end) {
+        return Step::OtherStack;
+    }
+    if end <= registers.sp && !has_no_frame {
         return Step::Unknown;
     }
     let mut caller = registers.preserved();
