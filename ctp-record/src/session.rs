@@ -18,6 +18,7 @@ mod replaced;
 mod rest;
 pub mod scheduling_priority;
 mod snapshot;
+mod stacks;
 mod stuck_monitor;
 pub mod wait;
 

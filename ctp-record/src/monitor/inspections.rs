@@ -1,4 +1,5 @@
-//! Inspects the threads of programs in which a coroutine runs for long, to learn which code its thread runs.
+//! Inspects the threads of programs in which a coroutine runs for long, to learn which code its thread runs. Also
+//! reads the stacks of coroutines that wait for long on stacks of their own.
 //!
 //! The program is not stopped, see [`ctp_inspect`]. Which processes are inspected is decided here, between
 //! two passes; the inspections themselves run in the [`background`], and are bounded by a [`schedule`].
@@ -6,6 +7,8 @@
 pub mod background;
 pub mod plan;
 mod schedule;
+pub mod stack_scans;
+pub mod stacks;
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -19,6 +22,8 @@ use crate::memory::memory_set::StationPlace;
 use background::{Background, Request, Scope};
 use plan::Plan;
 use schedule::Schedule;
+use stack_scans::StackScans;
+use stacks::StackPlace;
 
 /// A run of this length is inspected.
 pub const LONG: Duration = Duration::from_millis(500);
@@ -45,6 +50,8 @@ pub struct Inspections {
     /// The processes of which an inspection was requested, and whether they can be read.
     readable: HashMap<ProcessId, bool>,
     background: Background,
+    /// The scans for long waits on stacks.
+    pub stack_scans: StackScans,
     /// The inspections that the user asked for.
     plan: Option<Plan>,
 }
@@ -59,6 +66,7 @@ impl Inspections {
             schedules: HashMap::new(),
             readable: HashMap::new(),
             background: Background::new(clock),
+            stack_scans: StackScans::new(),
             plan: None,
         }
     }
@@ -140,12 +148,26 @@ impl Inspections {
         }
     }
 
+    /// Requests the stacks of these coroutines of a process, unless the process cannot be read.
+    pub fn request_stacks(&mut self, process: ProcessId, pid: u32, places: Vec<StackPlace>) {
+        if *self.readable.entry(process).or_insert(true) {
+            let scope = Scope::Stacks;
+            let request = Request {
+                process,
+                pid,
+                scope,
+            };
+            self.background.request_stacks(request, places);
+        }
+    }
+
     /// The records of the next inspection that has ended, with the process's id.
     pub fn next_answer(&mut self) -> Option<(u32, Vec<Record>)> {
         let answer = self.background.answer()?;
         let process = answer.request.process;
         self.readable.insert(process, answer.is_readable);
-        if let Some(schedule) = self.schedules.get_mut(&process) {
+        let schedule = self.schedules.get_mut(&process);
+        if let Some(schedule) = schedule.filter(|_| answer.request.scope != Scope::Stacks) {
             schedule.inspected(Instant::now(), answer.cost);
         }
         Some((answer.request.pid, answer.records))
@@ -154,6 +176,11 @@ impl Inspections {
     /// Whether an inspection goes on.
     pub fn is_working(&self) -> bool {
         self.background.is_working()
+    }
+
+    /// Whether stacks of coroutines are still to be read.
+    pub fn is_reading_stacks(&self) -> bool {
+        self.background.is_reading_stacks()
     }
 
     /// How long the main loop may sleep; `None` if no inspection is scheduled.

@@ -12,6 +12,8 @@ use crate::monitor::inspections::{LONG, MAX_PROCESSES, MAX_RUNS, MAX_STATIONS};
 
 /// How long the end of the recording waits for the last inspection.
 const LAST_WAIT: Duration = Duration::from_secs(1);
+/// How long the end waits for call stacks of coroutines, which may be many.
+const LAST_STACKS_WAIT: Duration = Duration::from_secs(10);
 /// The pause between two passes during this wait.
 const PASS_PAUSE: Duration = Duration::from_micros(250);
 
@@ -23,6 +25,7 @@ impl Session<'_> {
         if self.inspections.is_scan_due() {
             self.scan_for_long_runs();
         }
+        self.scan_for_stacks();
         for process in self.inspections.due() {
             if let Some(pid) = self.processes.pid_with_own_threads(process) {
                 self.inspections.request(process, pid);
@@ -48,8 +51,13 @@ impl Session<'_> {
     /// Records the inspections that have ended, and the files that the inspected processes have mapped since.
     fn take_inspections(&mut self) {
         while let Some((pid, records)) = self.inspections.next_answer() {
-            if let Some(Record::Inspection(begin)) = records.first() {
-                self.so_far.liveness.saw_alive(begin.at);
+            let began = match records.first() {
+                Some(Record::Inspection(begin)) => Some(begin.at),
+                Some(Record::CoroutineStack(stack)) => Some(stack.at),
+                _ => None,
+            };
+            if let Some(began) = began {
+                self.so_far.liveness.saw_alive(began);
                 self.processes.look_again(pid, &mut self.output);
             }
             for record in self.with_coroutines(records) {
@@ -79,25 +87,35 @@ impl Session<'_> {
         records
     }
 
-    /// Inspects the threads of the programs once more, if they outlive the recording. Events are read meanwhile.
+    /// Reads the threads of the programs once more, and the stacks of coroutines, if the programs outlive the
+    /// recording. Events are read meanwhile.
     /// Returns the time of the end.
     pub(super) fn inspect_last(&mut self, over: Over, at: Nanos) -> Nanos {
         let is_ended = matches!(over, Over::Ended(_));
         if is_ended || over.is_out_of_time() {
             return at;
         }
-        let until = Instant::now() + LAST_WAIT;
+        let begin = Instant::now();
+        self.request_all_stacks();
         self.inspect_followed();
         for (process, _) in self.processes.living().into_iter().take(MAX_PROCESSES) {
             if let Some(pid) = self.processes.pid_with_own_threads(process) {
                 self.inspections.request(process, pid);
             }
         }
-        while self.inspections.is_working() && Instant::now() < until {
+        while self.inspections.is_working() && begin.elapsed() < self.last_wait() {
             sleep(PASS_PAUSE);
             self.read();
             self.take_inspections();
         }
         self.clock.now()
+    }
+
+    fn last_wait(&self) -> Duration {
+        if self.inspections.is_reading_stacks() {
+            LAST_STACKS_WAIT
+        } else {
+            LAST_WAIT
+        }
     }
 }

@@ -1,11 +1,13 @@
-//! Finds long waits for descriptors and long runs in all memories, by scanning some stations at a time.
+//! Finds long waits for descriptors, long waits on stacks, and long runs in all memories, by scanning some stations at a time.
 
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::MemorySet;
 use super::held_memory::HeldMemory;
-use crate::harvest::{DescriptorWait, LongRun};
+use crate::harvest::{DescriptorWait, LongRun, StackWait};
 use crate::memory::clock::monotonic_ns;
+use crate::memory::shm::Memory;
 
 /// A station: the index of its memory among those held, and its index there.
 pub type StationPlace = (usize, usize);
@@ -23,6 +25,19 @@ impl MemorySet {
         let (held, before_ns) = self.held_at(station, long)?;
         let region = held.memory.region();
         held.harvest.long_run(station.1, &region, before_ns)
+    }
+
+    /// The wait of this station's coroutine, if it has waited on a stack of its own for at least `long`. Also
+    /// returns the memory of the station.
+    pub fn stack_wait(
+        &self,
+        station: StationPlace,
+        long: Duration,
+    ) -> Option<(Weak<Memory>, StackWait)> {
+        let (held, before_ns) = self.held_at(station, long)?;
+        let region = held.memory.region();
+        let wait = held.harvest.stack_wait(station.1, &region, before_ns)?;
+        Some((Arc::downgrade(&held.memory), wait))
     }
 
     /// The memory of a station, and the time `long` ago on the clock of the memory's programs.

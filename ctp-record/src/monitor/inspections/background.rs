@@ -6,13 +6,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use ctp_inspect::{Inspector, ProcessTarget, SearchPaths, TargetError, TraceIds};
+use ctp_inspect::{CoroutineStacks, Inspector, ProcessTarget, SearchPaths, TargetError, TraceIds};
 use ctp_trace::record::{Inspection, InspectionEnd, ProcessId, Record};
 
 use crate::cli::config::Inspect;
 use crate::inspection;
 use crate::inspection::clock::relative;
 use crate::memory::clock::{Clock, processor_time};
+use crate::monitor::inspections::stacks::{self, StackPlace};
 use crate::session::scheduling_priority;
 
 /// A process to inspect.
@@ -33,6 +34,15 @@ pub enum Scope {
     Threads,
     /// Tasks and threads.
     TasksAndThreads,
+    /// The stacks of coroutines.
+    Stacks,
+}
+
+/// A request, with the coroutines whose stacks are read.
+#[derive(Debug)]
+struct Job {
+    request: Request,
+    places: Vec<StackPlace>,
 }
 
 /// How processes are inspected.
@@ -60,7 +70,7 @@ pub struct Answer {
 pub struct Background {
     clock: Clock,
     options: Options,
-    requests: Option<Sender<Request>>,
+    jobs: Option<Sender<Job>>,
     answers: Receiver<Answer>,
     sender: Sender<Answer>,
     pending: Vec<Request>,
@@ -76,7 +86,7 @@ impl Background {
                 interrupts: false,
                 search_paths: SearchPaths::recorded(),
             },
-            requests: None,
+            jobs: None,
             answers,
             sender,
             pending: Vec::new(),
@@ -94,26 +104,42 @@ impl Background {
     /// Requests an inspection, unless an inspection of this process is pending. If no thread can be started, nothing is
     /// inspected.
     pub fn request(&mut self, request: Request) {
-        if self.is_pending(request.process) {
-            return;
+        if !self.is_pending(request.process) {
+            let places = Vec::new();
+            self.send(Job { request, places });
         }
-        if self.requests.is_none() {
+    }
+
+    /// Requests the stacks of these coroutines of a process. If no thread can be started, no stack is read.
+    pub fn request_stacks(&mut self, request: Request, places: Vec<StackPlace>) {
+        self.send(Job { request, places });
+    }
+
+    fn send(&mut self, job: Job) {
+        let request = job.request;
+        if self.jobs.is_none() {
             let options = self.options.clone();
-            self.requests = start(self.clock, options, self.sender.clone()).ok();
+            self.jobs = start(self.clock, options, self.sender.clone()).ok();
         }
-        let sent = self
-            .requests
-            .as_ref()
-            .is_some_and(|requests| requests.send(request).is_ok());
-        if sent {
+        let jobs = self.jobs.as_ref();
+        if jobs.is_some_and(|jobs| jobs.send(job).is_ok()) {
             self.pending.push(request);
         }
     }
 
     /// Whether an inspection of this process was requested and has no answer yet.
     pub fn is_pending(&self, process: ProcessId) -> bool {
+        let mut inspections = self
+            .pending
+            .iter()
+            .filter(|request| request.scope != Scope::Stacks);
+        inspections.any(|request| request.process == process)
+    }
+
+    /// Whether stacks of coroutines were requested and have not been read yet.
+    pub fn is_reading_stacks(&self) -> bool {
         let mut pending = self.pending.iter();
-        pending.any(|request| request.process == process)
+        pending.any(|request| request.scope == Scope::Stacks)
     }
 
     /// Whether any request has no answer yet.
@@ -124,30 +150,33 @@ impl Background {
     /// The next answer, if there is one.
     pub fn answer(&mut self) -> Option<Answer> {
         let answer = self.answers.try_recv().ok()?;
-        self.pending.retain(|request| *request != answer.request);
+        let mut pending = self.pending.iter();
+        if let Some(at) = pending.position(|request| *request == answer.request) {
+            self.pending.remove(at);
+        }
         Some(answer)
     }
 }
 
-fn start(clock: Clock, options: Options, answers: Sender<Answer>) -> io::Result<Sender<Request>> {
-    let (sender, requests) = channel();
+fn start(clock: Clock, options: Options, answers: Sender<Answer>) -> io::Result<Sender<Job>> {
+    let (sender, jobs) = channel();
     let thread = thread::Builder::new().name("inspector".into());
-    thread.spawn(move || work(clock, options, requests, answers))?;
+    thread.spawn(move || work(clock, options, jobs, answers))?;
     Ok(sender)
 }
 
 /// Answers requests until the recording ends.
-fn work(clock: Clock, options: Options, requests: Receiver<Request>, answers: Sender<Answer>) {
+fn work(clock: Clock, options: Options, jobs: Receiver<Job>, answers: Sender<Answer>) {
     scheduling_priority::step_back();
-    let mut worker = Worker::new(options);
-    for request in requests {
+    let mut worker = Worker::new(options, clock);
+    for Job { request, places } in jobs {
         let begin = processor_time();
-        let inspected = worker.inspect(request);
+        let inspected = worker.perform(request, &places);
         let is_readable = inspected.is_ok();
         let records = match inspected {
             Ok(records) => records,
             Err(TargetError::Ended) => Vec::new(),
-            Err(error) => explanation(request.process, &error),
+            Err(error) => explanation(request, &error),
         };
         let records = records.into_iter();
         let answer = Answer {
@@ -167,17 +196,47 @@ fn work(clock: Clock, options: Options, requests: Receiver<Request>, answers: Se
 /// The inspectors of all processes so far.
 struct Worker {
     options: Options,
+    clock: Clock,
     inspectors: HashMap<ProcessId, Inspector>,
+    stacks: HashMap<ProcessId, CoroutineStacks>,
     ids: TraceIds,
 }
 
 impl Worker {
-    fn new(options: Options) -> Self {
+    fn new(options: Options, clock: Clock) -> Self {
         Worker {
             options,
+            clock,
             inspectors: HashMap::new(),
+            stacks: HashMap::new(),
             ids: TraceIds::default(),
         }
+    }
+
+    fn perform(
+        &mut self,
+        request: Request,
+        places: &[StackPlace],
+    ) -> Result<Vec<Record>, TargetError> {
+        match request.scope {
+            Scope::Stacks => self.read_stacks(request, places),
+            Scope::Threads | Scope::TasksAndThreads => self.inspect(request),
+        }
+    }
+
+    fn read_stacks(
+        &mut self,
+        request: Request,
+        places: &[StackPlace],
+    ) -> Result<Vec<Record>, TargetError> {
+        let mut stacks = match self.stacks.remove(&request.process) {
+            Some(stacks) => stacks,
+            None => CoroutineStacks::new(Box::new(ProcessTarget::open(request.pid)?)),
+        };
+        stacks.refresh()?;
+        let read = stacks::read(&mut stacks, places, &self.clock);
+        self.stacks.insert(request.process, stacks);
+        Ok(read.into_iter().map(Record::CoroutineStack).collect())
     }
 
     fn inspect(&mut self, request: Request) -> Result<Vec<Record>, TargetError> {
@@ -189,6 +248,7 @@ impl Worker {
         let records = match request.scope {
             Scope::Threads => inspector.inspect_only_threads()?,
             Scope::TasksAndThreads => inspector.inspect(&mut self.ids)?,
+            Scope::Stacks => Vec::new(),
         };
         self.inspectors.insert(process, inspector);
         Ok(records)
@@ -210,7 +270,12 @@ impl Worker {
 }
 
 /// The records of an inspection that found nothing, with the reason.
-fn explanation(process: ProcessId, error: &TargetError) -> Vec<Record> {
+fn explanation(request: Request, error: &TargetError) -> Vec<Record> {
+    let Request { process, scope, .. } = request;
+    let unread = match scope {
+        Scope::Threads | Scope::TasksAndThreads => "threads",
+        Scope::Stacks => "stacks of coroutines",
+    };
     vec![
         Record::Inspection(Inspection {
             process,
@@ -221,7 +286,7 @@ fn explanation(process: ProcessId, error: &TargetError) -> Vec<Record> {
         Record::InspectionEnd(InspectionEnd {
             process,
             number: 1,
-            gaps: vec![format!("The threads cannot be read: {error}.")],
+            gaps: vec![format!("The {unread} cannot be read: {error}.")],
             ..InspectionEnd::default()
         }),
     ]
