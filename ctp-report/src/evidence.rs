@@ -4,6 +4,7 @@
 pub mod blocker_text;
 pub mod blockers;
 pub mod busy_threads;
+pub mod coroutine_stacks;
 pub mod inspected;
 pub mod joiners;
 pub mod last_waker;

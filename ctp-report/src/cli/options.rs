@@ -27,7 +27,7 @@ pub(super) struct ViewArgs {
     /// List stuck coroutines, with the line, the reason and the time
     #[arg(long)]
     pub(super) stuck: bool,
-    /// Show the stack of each task and thread that ctp-record -p found, or only of this one
+    /// Show the stack of each task, coroutine and thread that was read, or only of this one
     #[arg(long, value_name = "ID", num_args = 0..=1)]
     pub(super) stacks: Option<Option<u32>>,
     /// List the last action of each coroutine that was alive at the end, crashed coroutines first

@@ -4,6 +4,7 @@ use ctp_trace::model::InspectionTime;
 use ctp_trace::record::{AwaitStack, HeldLock, InspectedTask, Nanos, ProcessId, Resource};
 use serde_json::{Map, Value, json};
 
+use crate::evidence::coroutine_stacks::WaitingStack;
 use crate::evidence::inspected::threads::ThreadStack;
 use crate::evidence::inspected::{TaskGroup, kind_word, site, state_word, words};
 use crate::load::Model;
@@ -18,6 +19,20 @@ pub fn fields(model: &Model, groups: &[TaskGroup], threads: &[ThreadStack]) -> V
         "looks": looks(model),
         "tasks": groups.chain(threads.iter().map(of_thread)).collect::<Vec<_>>(),
     })
+}
+
+/// The same, with the coroutines that wait on stacks of their own.
+pub fn with_coroutines(
+    model: &Model,
+    groups: &[TaskGroup],
+    coroutines: &[WaitingStack],
+    threads: &[ThreadStack],
+) -> Value {
+    let mut fields = fields(model, groups, threads);
+    if let Some(tasks) = fields["tasks"].as_array_mut() {
+        tasks.extend(coroutines.iter().map(of_coroutine));
+    }
+    fields
 }
 
 fn looks(model: &Model) -> Vec<Value> {
@@ -114,6 +129,31 @@ fn held(hold: &HeldLock) -> Value {
         "exclusive": hold.is_exclusive,
         "variable": text::escape(&hold.variable),
         "line": hold.line,
+    })
+}
+
+fn of_coroutine(waiting: &WaitingStack) -> Value {
+    let frames = waiting
+        .frames
+        .iter()
+        .map(|(label, inlined)| frame(label, *inlined));
+    let (coroutine, judgement) = (waiting.coroutine, &waiting.judgement);
+    json!({
+        "id": coroutine.id.0,
+        "kind": "coroutine",
+        "name": waiting.name,
+        "count": 1,
+        "ids": [coroutine.id.0],
+        "state": waiting.state_word(),
+        "age_ns": judgement.age.0,
+        "wakers": null,
+        "frames": frames.map(Value::from).collect::<Vec<_>>(),
+        "whole": waiting.stack.is_whole,
+        "waits_for": [],
+        "holds": [],
+        "verdict": judgement.verdict.word(),
+        "confidence": judgement.confidence.word(),
+        "reason": judgement.reason.word(),
     })
 }
 

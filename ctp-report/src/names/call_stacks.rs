@@ -22,19 +22,18 @@ pub struct CallStacks {
 }
 
 impl CallStacks {
-    /// Looks up the call stacks of all threads, in files at the given `search_paths`.
+    /// Looks up the call stacks of all threads and coroutines, in files at the given `search_paths`.
     pub fn resolve(model: &Model, search_paths: &SearchPaths) -> Self {
         let mut stacks = CallStacks::default();
         let mut symbolizer = Symbolizer::with_search_paths(Vec::new(), search_paths.clone());
-        for (process, inspected) in model.trace_model.inspected_threads() {
+        for (process, all) in addresses(model) {
             let modules = model.modules.iter();
             let modules: Vec<_> = modules
                 .filter(|module| module.process == process)
                 .map(mapping)
                 .collect();
             symbolizer.set_mappings(modules.clone());
-            for known in inspected.threads.values() {
-                let addresses = &known.latest.addresses;
+            for addresses in all {
                 stacks.add(&mut symbolizer, (process, &modules), addresses);
             }
         }
@@ -80,6 +79,21 @@ impl CallStacks {
             .filter_map(|(at, address)| self.known.get(&(process, *address, at == 0)));
         found.flatten().cloned().collect()
     }
+}
+
+/// All call stacks by process.
+fn addresses(model: &Model) -> BTreeMap<ProcessId, Vec<&[u64]>> {
+    let mut all: BTreeMap<ProcessId, Vec<&[u64]>> = BTreeMap::new();
+    for (process, inspected) in model.trace_model.inspected_threads() {
+        let threads = inspected.threads.values();
+        let threads = threads.map(|known| &known.latest.addresses[..]);
+        all.entry(process).or_default().extend(threads);
+    }
+    for (coroutine, stack) in model.trace_model.coroutine_stacks() {
+        let of_process = all.entry(coroutine.process).or_default();
+        of_process.push(&stack.addresses);
+    }
+    all
 }
 
 /// The label of an address without a name.

@@ -1,4 +1,5 @@
-//! `--stacks`: the stack of every task and thread that inspections found, also during a recording.
+//! `--stacks`: the stack of every task and thread that inspections found, also during a recording, and of every
+//! coroutine that waits on a stack of its own.
 
 mod model;
 mod text;
@@ -11,6 +12,7 @@ use crate::config::ignore::Ignore;
 use crate::config::{Config, StacksView};
 use crate::document::flame_graph::{self, Widths};
 use crate::document::{self, inspection};
+use crate::evidence::coroutine_stacks;
 use crate::evidence::inspected::groups;
 use crate::evidence::inspected::threads::threads;
 use crate::load::{self, Model};
@@ -20,30 +22,38 @@ use crate::{output, views::stacks::model::Stacks};
 /// Writes the stacks as text, as JSON or as a flame graph.
 ///
 /// # Errors
-/// If the trace cannot be read or has no inspection, no task or thread has the id, or the output cannot
-/// be written.
+/// If the trace cannot be read or has no stacks, nothing with a stack has the id, or the output cannot be
+/// written.
 pub fn show(config: &Config, view: &StacksView, out: &mut dyn Write) -> Result<()> {
     let input = load::open(config)?;
     let model = input.model(|_, _| {}, |_, _| {})?;
-    if model.trace_model.inspected_threads().next().is_none() {
+    let is_inspected = model.trace_model.inspected_threads().next().is_some();
+    if !is_inspected && model.trace_model.coroutine_stacks().next().is_none() {
         bail!(
             "the trace has no stacks: `ctp-record -p PID` records those of a running process; a recording \
-             of a program has the stack of a thread only if a coroutine blocked the thread for long"
+             of a program has the stack of a thread only if a coroutine blocked the thread for long, and \
+             of a coroutine only if the program calls suspend_with_stack"
         );
     }
     let mut names = document::names(config, &input, &model);
     let call_stacks = document::call_stacks(config, &input, &model, &mut names);
     let mut judged = model.trace_model.judge_inspected(view.threshold);
     let mut threads = threads(&model, &call_stacks);
+    let mut coroutines = coroutine_stacks::waiting(&model, &names, &call_stacks, view.threshold);
     if let Some(id) = view.id {
         judged.retain(|member| member.task.id.0 == id);
-        threads.retain(|stack| judged.is_empty() && stack.thread.tid == id);
-        if judged.is_empty() && threads.is_empty() {
-            bail!("no task and no thread has the id {id}: --stacks without an id lists all");
+        coroutines.retain(|stack| stack.coroutine.id.0 == id);
+        let is_thread = judged.is_empty() && coroutines.is_empty();
+        threads.retain(|stack| is_thread && stack.thread.tid == id);
+        if is_thread && threads.is_empty() {
+            bail!(
+                "no task, no coroutine with a known stack, and no thread has the id {id}: --stacks \
+                 without an id lists all"
+            );
         }
     }
     let groups = groups(judged, &Ignore::default());
-    let stacks = Stacks::of(&groups, &threads);
+    let stacks = Stacks::of(&groups, &coroutines, &threads);
     if let Some(path) = &view.svg {
         return draw(config, (&model, view, path), &stacks, out);
     }
@@ -51,7 +61,7 @@ pub fn show(config: &Config, view: &StacksView, out: &mut dyn Write) -> Result<(
         config,
         (&model, &names),
         out,
-        || inspection::fields(&model, &groups, &threads),
+        || inspection::with_coroutines(&model, &groups, &coroutines, &threads),
         |page| text::page(page, &stacks, view),
     )
 }

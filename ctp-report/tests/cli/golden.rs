@@ -46,6 +46,7 @@
 //! | CTP-21 | `stuck_busy`: coroutines that run, or were created and never ran |
 //! | CTP-21 | `*_kept_thread`: a thread that is blocked by a coroutine, and that coroutine |
 //! | STB-21 | `*_inspected_threads`: where the threads of busy coroutines are, and what they do there |
+//! | STB-25 | `*_stackful`: where coroutines wait by their call stacks, and which stacks are not known |
 //! | CTP-21 | `sites_lints`, `json_sites_lints`: coroutines that never yield, wake themselves, or have no waker |
 //! | CTP-21 | `sites_lints_allowed`: all but the first of these lints are allowed |
 //! | CTP-21 | `sites_lints_robbed`: the same with lost wakes, so that there are more |

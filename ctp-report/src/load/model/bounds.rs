@@ -61,6 +61,7 @@ fn weight(record: &Record) -> u64 {
         Record::Module(module) => module.path.len() + module.build_id.len(),
         Record::Birth(birth) => birth.name.len(),
         Record::Chain(chain) => chain.addresses.len() * size_of::<u64>(),
+        Record::CoroutineStack(stack) => stack.addresses.len() * size_of::<u64>(),
         Record::Branches(branches) => branches.sites.len() * size_of::<SiteId>(),
         Record::Site(site) => match &site.place {
             Place::Source { file, .. } => file.len(),

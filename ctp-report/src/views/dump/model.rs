@@ -13,7 +13,7 @@ use ctp_trace::record::{Nanos, Record};
 use serde_json::Value;
 
 use coroutine::{birth_fields, event_counts_fields, event_fields, event_kind, wake_fields};
-use observed::{look_fields, sockets_fields, threads_fields};
+use observed::{coroutine_stack_fields, look_fields, sockets_fields, threads_fields};
 use place::{branches_fields, chain_fields, leaf_fields, site_fields};
 use process::{module_fields, process_end_fields, process_fields};
 use recording::{control_fields, end_fields, start_fields, window_fields};
@@ -65,6 +65,9 @@ pub fn of(record: &Record) -> Fields {
         Record::Sockets(sockets) => fields("sockets", Some(sockets.at), sockets_fields(sockets)),
         Record::Leaf(leaf) => fields("leaf", None, leaf_fields(leaf)),
         Record::Look(look) => fields("look", Some(look.at), look_fields(look)),
+        Record::CoroutineStack(stack) => {
+            fields("call-stack", Some(stack.at), coroutine_stack_fields(stack))
+        }
         Record::Inspection(_)
         | Record::AwaitStack(_)
         | Record::InspectedTask(_)

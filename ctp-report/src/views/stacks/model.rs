@@ -1,25 +1,27 @@
-//! Groups of tasks and threads with equal stacks.
+//! Groups of tasks, coroutines and threads with equal stacks.
 
 use std::collections::BTreeMap;
 
 use ctp_trace::model::innermost;
-use ctp_trace::record::{AwaitStack, TaskKind};
+use ctp_trace::record::{AwaitStack, Nanos, TaskKind};
 
+use crate::evidence::coroutine_stacks::WaitingStack;
 use crate::evidence::inspected::site::{label_of, name_of};
 use crate::evidence::inspected::threads::ThreadStack;
 use crate::evidence::inspected::{TaskGroup, state_word, words};
 use crate::names::Label;
-use crate::text;
+use crate::names::call_stacks::CallFrame;
+use crate::text::{self, units};
 
-/// All groups, the largest first, tasks before threads.
+/// All groups, the largest first, tasks before coroutines before threads.
 pub struct Stacks {
     /// The groups.
     pub groups: Vec<StackGroup>,
 }
 
-/// Tasks or threads with equal stacks.
+/// Tasks, coroutines or threads with equal stacks.
 pub struct StackGroup {
-    /// `task` or `thread`.
+    /// `task`, `coroutine` or `thread`.
     pub kind: &'static str,
     /// The ids, in ascending order.
     pub ids: Vec<u32>,
@@ -35,10 +37,11 @@ pub struct StackGroup {
 }
 
 impl Stacks {
-    /// The stacks of these tasks and threads.
-    pub fn of(groups: &[TaskGroup], threads: &[ThreadStack]) -> Self {
+    /// The stacks of these tasks, coroutines and threads.
+    pub fn of(groups: &[TaskGroup], coroutines: &[WaitingStack], threads: &[ThreadStack]) -> Self {
         let mut tasks: Vec<StackGroup> = groups.iter().map(of_tasks).collect();
         tasks.sort_by_key(|group| (std::cmp::Reverse(group.ids.len()), group.ids[0]));
+        tasks.extend(of_coroutines(coroutines));
         tasks.extend(of_threads(threads));
         Stacks { groups: tasks }
     }
@@ -119,13 +122,66 @@ fn frame_text(label: &Label, inlined: bool) -> String {
     }
 }
 
+fn of_coroutines(coroutines: &[WaitingStack]) -> Vec<StackGroup> {
+    let mut groups: BTreeMap<(Vec<String>, String, String), Vec<&WaitingStack>> = BTreeMap::new();
+    for waiting in coroutines {
+        let (verdict, reason) = (waiting.judgement.verdict, waiting.judgement.reason);
+        let verdict = format!("{} {}", verdict.word(), reason.word());
+        let key = (frame_texts(&waiting.frames), verdict, waiting.name.clone());
+        groups.entry(key).or_default().push(waiting);
+    }
+    let groups = groups
+        .into_iter()
+        .map(|((frames, verdict, name), members)| {
+            let is_cut = !members[0].stack.is_whole && !frames.is_empty();
+            let cut = is_cut.then(|| CUT.to_owned());
+            let moving = members[0].stack.is_moving;
+            let moving = moving.then(|| "went on while the stack was read".to_owned());
+            StackGroup {
+                kind: "coroutine",
+                ids: members
+                    .iter()
+                    .map(|waiting| waiting.coroutine.id.0)
+                    .collect(),
+                name,
+                state: format!(
+                    "{} for {}, {verdict}",
+                    members[0].state_word(),
+                    ages(&members)
+                ),
+                notes: cut.into_iter().chain(moving).collect(),
+                branches: if frames.is_empty() {
+                    vec![]
+                } else {
+                    vec![frames]
+                },
+            }
+        });
+    let mut groups: Vec<StackGroup> = groups.collect();
+    groups.sort_by_key(|group| (std::cmp::Reverse(group.ids.len()), group.ids[0]));
+    groups
+}
+
+/// `2.1 s`, or `2.1 to 3.4 s`
+fn ages(members: &[&WaitingStack]) -> String {
+    let ages = || members.iter().map(|waiting| waiting.judgement.age);
+    let (least, most) = (ages().min(), ages().max());
+    units::range(least.unwrap_or(Nanos(0)), most.unwrap_or(Nanos(0)))
+}
+
+const CUT: &str = "the outermost functions are missing";
+
+fn frame_texts(frames: &[CallFrame]) -> Vec<String> {
+    let frames = frames.iter();
+    frames
+        .map(|(label, inlined)| frame_text(label, *inlined))
+        .collect()
+}
+
 fn of_threads(threads: &[ThreadStack]) -> Vec<StackGroup> {
     let mut groups: BTreeMap<(Vec<String>, String, String), Vec<&ThreadStack>> = BTreeMap::new();
     for stack in threads {
-        let frames = stack.frames.iter();
-        let frames: Vec<String> = frames
-            .map(|(label, inlined)| frame_text(label, *inlined))
-            .collect();
+        let frames = frame_texts(&stack.frames);
         let key = (frames, stack.describe(), text::escape(&stack.thread.name));
         groups.entry(key).or_default().push(stack);
     }
@@ -135,7 +191,7 @@ fn of_threads(threads: &[ThreadStack]) -> Vec<StackGroup> {
         let polls: Vec<u32> = polls.map(|task| task.0).collect();
         let polls = (!polls.is_empty()).then(|| format!("polls task {}", text::few(&polls)));
         let is_cut = !members[0].thread.is_whole && !frames.is_empty();
-        let cut = is_cut.then(|| "the outermost functions are missing".to_owned());
+        let cut = is_cut.then(|| CUT.to_owned());
         StackGroup {
             kind: "thread",
             ids: members.iter().map(|stack| stack.thread.tid).collect(),

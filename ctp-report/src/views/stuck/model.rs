@@ -65,6 +65,7 @@ pub struct Context<'m> {
     children: Children,
     /// Where the threads of busy coroutines are.
     inspections: BTreeMap<CoroutineId, ThreadInspection>,
+    stacks: &'m CallStacks,
 }
 
 type Key = (
@@ -111,7 +112,7 @@ pub fn groups(context: &Context, all: &[Member]) -> Vec<Group> {
 
 impl<'m> Context<'m> {
     /// Creates the context of a trace and all its judged coroutines.
-    pub fn of(model: &'m Model, names: &'m Names, stacks: &CallStacks, all: &[Member]) -> Self {
+    pub fn of(model: &'m Model, names: &'m Names, stacks: &'m CallStacks, all: &[Member]) -> Self {
         Context {
             model,
             names,
@@ -122,6 +123,7 @@ impl<'m> Context<'m> {
             busy: Busy::of(all.iter().copied()),
             children: Children::of(&model.trace_model),
             inspections: inspections(model, names, stacks, all),
+            stacks,
         }
     }
 

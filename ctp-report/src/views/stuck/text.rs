@@ -201,6 +201,9 @@ fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io:
     if let Some(inspection) = &group.evidence.thread {
         threads::stack(page, inspection)?;
     }
+    if let Some(calls) = &group.evidence.stack {
+        threads::of_coroutine(page, calls)?;
+    }
     page.gap()?;
     missing_wakes::write(page, group)?;
     proof(page, group)

@@ -16,6 +16,7 @@ mod locks;
 mod many;
 mod outside;
 mod senders;
+mod stackful;
 mod summed;
 mod thread_events;
 
@@ -70,6 +71,7 @@ fn of_waits() -> Vec<Named> {
         ("busy", busy()),
         ("kept_thread", hogs::kept_thread()),
         ("inspected_threads", hogs::inspected_threads()),
+        ("stackful", stackful::stackful()),
     ]
 }
 

@@ -1,8 +1,8 @@
-//! What the recorder observed from outside: descriptors, threads, and sockets.
+//! What the recorder observed from outside: descriptors, threads, sockets, and call stacks.
 
-use ctp_trace::record::{Look, Seen, Sockets, Threads};
+use ctp_trace::record::{CoroutineStack, Look, Seen, Sockets, Threads};
 
-use super::Field;
+use super::{Field, address};
 use crate::evidence::observations;
 
 pub(super) fn look_fields(look: &Look) -> Vec<Field> {
@@ -43,5 +43,16 @@ pub(super) fn sockets_fields(sockets: &Sockets) -> Vec<Field> {
         ("process", sockets.process.0.into()),
         ("undrained", sockets.undrained.into()),
         ("unsent", sockets.unsent.into()),
+    ]
+}
+
+pub(super) fn coroutine_stack_fields(stack: &CoroutineStack) -> Vec<Field> {
+    let addresses = stack.addresses.iter().map(|number| address(*number));
+    vec![
+        ("coroutine", stack.coroutine.0.into()),
+        ("since", stack.since.0.into()),
+        ("addresses", addresses.collect()),
+        ("whole", stack.is_whole.into()),
+        ("moving", stack.is_moving.into()),
     ]
 }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::{Context, oldest};
 use crate::evidence::blockers::{self, ShownBlocker};
 use crate::evidence::busy_threads::ThreadBlocker;
+use crate::evidence::coroutine_stacks::{self, WaitCalls};
 use crate::evidence::joiners;
 use crate::evidence::last_waker::{self, LastWaker};
 use crate::evidence::missing_wakes::{self, ClosedBy, Losses, LostRecords};
@@ -38,6 +39,9 @@ pub struct Evidence {
     /// Where the thread of the oldest member is, by inspections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread: Option<ThreadInspection>,
+    /// Where the oldest member waits, if it waits on a stack of its own that was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stack: Option<WaitCalls>,
     /// Ids of the stuck coroutines that the members wait for, directly or through others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub roots: Vec<u32>,
@@ -87,6 +91,7 @@ impl Evidence {
             other_blockers: blockers::others(&context.blocks, oldest, all()),
             thread_blockers: context.busy.thread_blockers(model, names, all()),
             thread: context.inspection_of(oldest).cloned(),
+            stack: coroutine_stacks::calls(model, names, context.stacks, (oldest, judged)),
             roots: roots(members),
             blocks: context.behind.of_roots(all().map(|coroutine| coroutine.id)),
             joined_by: joined_by(model, members),

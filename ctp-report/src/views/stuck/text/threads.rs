@@ -1,11 +1,12 @@
-//! Where inspections during a recording found threads: the call stacks of busy coroutines, and the
-//! threads of the blocking pool.
+//! What was read from outside during a recording: the call stacks of busy and of waiting coroutines, and
+//! the threads of the blocking pool.
 
 use std::io;
 
 use ctp_trace::record::Nanos;
 
-use crate::evidence::thread_inspections::ThreadInspection;
+use crate::evidence::coroutine_stacks::WaitCalls;
+use crate::evidence::thread_inspections::{StackFrame, ThreadInspection};
 use crate::text::{self, Page, units};
 
 /// At most this many threads of the blocking pool are listed.
@@ -30,11 +31,24 @@ pub fn stack(page: &mut Page, inspection: &ThreadInspection) -> io::Result<()> {
     page.gap()?;
     let last = units::moment(Nanos(inspection.last_ns));
     page.line(&format!("  stack of tid {} at {last}:", inspection.tid))?;
-    frames(page, inspection)
+    frames(page, &inspection.frames)
 }
 
-fn frames(page: &mut Page, inspection: &ThreadInspection) -> io::Result<()> {
-    for (at, frame) in inspection.frames.iter().enumerate() {
+/// Writes the call stack of a waiting coroutine.
+pub fn of_coroutine(page: &mut Page, calls: &WaitCalls) -> io::Result<()> {
+    page.gap()?;
+    let at = units::moment_ns(calls.at_ns);
+    let cut = if calls.whole {
+        ""
+    } else {
+        ", innermost functions"
+    };
+    page.line(&format!("  stack of id {} at {at}{cut}:", calls.id))?;
+    frames(page, &calls.frames)
+}
+
+fn frames(page: &mut Page, frames: &[StackFrame]) -> io::Result<()> {
+    for (at, frame) in frames.iter().enumerate() {
         let text = text::cut_middle(&frame.describe(), 90);
         page.line(&format!("     #{at:<3} {text}"))?;
     }
@@ -54,7 +68,7 @@ pub fn blocking_pool(page: &mut Page, inspections: &[ThreadInspection]) -> io::R
             inspection.tid,
             describe(inspection)
         ))?;
-        frames(page, inspection)?;
+        frames(page, &inspection.frames)?;
     }
     if MAX_THREADS < inspections.len() {
         let more = units::grouped((inspections.len() - MAX_THREADS) as u64);
