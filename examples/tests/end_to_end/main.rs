@@ -10,6 +10,7 @@ mod interchange;
 mod lost_wakeup;
 mod other_languages;
 mod readme;
+mod stackful;
 mod support;
 mod tokio_tasks;
 mod unprobed;

@@ -1,0 +1,80 @@
+//! Coroutines with stacks of their own, whose call stacks are known.
+//!
+//! `stackful LIBRARY COUNT [SECONDS]` prints the addresses of its functions, and the functions that call each other in
+//! each wait. Then its coroutines run in turn, for this many seconds, or until standard input ends.
+
+mod chain;
+mod on_corosensei;
+mod on_generator;
+mod on_ucontext;
+
+use std::io::{self, Read as _, Write};
+use std::process::exit;
+use std::thread;
+use std::time::Duration;
+
+use ctp_nostd::Task;
+
+/// Threads that run coroutines.
+const THREADS: u32 = 2;
+/// After this many resumes, a thread leaves its processor to others for a moment.
+const BURST: usize = 64;
+/// One of this many coroutines runs only once.
+const SILENT: u32 = 100;
+
+/// A coroutine that a scheduler can resume.
+trait Green {
+    /// Its trace.
+    fn task(&self) -> &'static Task;
+
+    /// Runs the coroutine until it waits.
+    fn resume(&mut self);
+}
+
+fn main() -> io::Result<()> {
+    ctp_nostd::attach();
+    let arguments: Vec<String> = std::env::args().collect();
+    let (library, count) = (arguments[1].clone(), number(&arguments[2]));
+    chain::describe(count, &mut io::stdout().lock())?;
+    for thread in 0..THREADS {
+        let library = library.clone();
+        thread::spawn(move || {
+            let numbers = (0..count).filter(|number| number % THREADS == thread);
+            match library.as_str() {
+                "corosensei" => schedule(numbers.map(on_corosensei::start)),
+                "generator" => schedule(numbers.map(on_generator::start)),
+                "ucontext" => schedule(numbers.map(on_ucontext::start)),
+                other => panic!("no such library: {other}"),
+            }
+        });
+    }
+    println!("ready");
+    io::stdout().flush()?;
+    match arguments.get(3) {
+        Some(seconds) => thread::sleep(Duration::from_secs(number(seconds).into())),
+        None => io::stdin().lock().read_to_end(&mut Vec::new()).map(drop)?,
+    }
+    // Without unwinding the coroutines that wait.
+    exit(0);
+}
+
+fn number(text: &str) -> u32 {
+    text.parse().expect("a number")
+}
+
+/// Resumes the coroutines in turn, without end.
+fn schedule<G: Green>(greens: impl Iterator<Item = (u32, G)>) {
+    let mut greens: Vec<(u32, G)> = greens.collect();
+    for turn in 0_usize.. {
+        let due = greens
+            .iter_mut()
+            .filter(|(number, _)| turn == 0 || !number.is_multiple_of(SILENT));
+        for (at, (_, green)) in due.enumerate() {
+            if at.is_multiple_of(BURST) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            green.task().run();
+            green.resume();
+        }
+    }
+}
