@@ -24,11 +24,12 @@ use ctp_nostd::control::Control;
 use ctp_nostd::{Task, TracedExt as _, Wait};
 
 /// Each step: the name, the number of lanes, the mode, and how often a round repeats the step.
-const STEPS: [(&str, u32, u32, u64); 10] = [
+const STEPS: [(&str, u32, u32, u64); 11] = [
     ("not attached", 0, MODE_HISTORY, 2),
     ("slot", 0, MODE_HISTORY, 2),
     ("slot and lane", 4, MODE_HISTORY, 2),
     ("slot, lane and aggregate", 4, MODE_FLIGHT, 2),
+    ("slot, lane and call stack", 4, MODE_HISTORY, 2),
     ("switch_to, both events", 4, MODE_HISTORY, 2),
     ("wake", 4, MODE_HISTORY, 1),
     ("kept out", 4, MODE_HISTORY, 2),
@@ -136,6 +137,7 @@ fn perform(step: &str, rounds: u32) {
     borrowed.empty_lanes();
     match step {
         "switch_to, both events" => switches(&task, &other, rounds),
+        "slot, lane and call stack" => stackful_events(&task, rounds),
         "wake" => wakes(&task, rounds),
         "yield of a traced future" => alone(&task, || yields(rounds)),
         "clone and wake of a traced waker" => alone(&task, || pairs(rounds)),
@@ -168,6 +170,16 @@ fn events(task: &Task, rounds: u32) {
         task.run();
         anything_happens();
         task.suspend(Wait::readable(3));
+        anything_happens();
+    }
+}
+
+fn stackful_events(task: &Task, rounds: u32) {
+    let task = black_box(task);
+    for _ in 0..rounds {
+        task.run();
+        anything_happens();
+        task.suspend_with_stack(Wait::readable(3));
         anything_happens();
     }
 }
