@@ -142,6 +142,7 @@ impl AsyncTaskFinder {
                 stacks: references.remove(&address).unwrap_or_default().stacks,
                 spawned_at: None,
                 layout: vtable.layout(),
+                ..FoundTask::default()
             })
         });
         tasks.collect()

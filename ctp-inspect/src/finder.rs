@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ctp_trace::record::{TaskKind, TaskState};
+use ctp_trace::record::{AwaitFrame, TaskKind, TaskState};
 
 use crate::stack_ranges::StackRanges;
 use crate::target::Target;
@@ -62,6 +62,12 @@ pub struct FoundTask {
     pub stacks: Vec<u32>,
     /// Where the task was spawned: file and line, if the runtime recorded that.
     pub spawned_at: Option<(String, u32)>,
+    /// The name of the function, if the finder knows it.
+    pub name: String,
+    /// The functions that await each other, outermost first, if the finder knows them.
+    pub frames: Vec<AwaitFrame>,
+    /// The allocator does not say that the memory of the task is in use.
+    pub may_be_freed: bool,
     /// What the task has in common with the other tasks of its type.
     pub layout: TaskLayout,
 }

@@ -17,6 +17,7 @@ use ctp_trace::record::{
 use symbolize::SearchPaths;
 
 use crate::async_task::AsyncTaskFinder;
+use crate::cpp::CppFinder;
 use crate::finder::{Finder, Found, FoundTask};
 use crate::inspector::changes::Changes;
 use crate::inspector::futures::{FutureByTask, Futures};
@@ -66,6 +67,7 @@ impl Inspector {
             finders: vec![
                 Box::new(TokioFinder::default()),
                 Box::new(AsyncTaskFinder::default()),
+                Box::new(CppFinder::new(search_paths.clone())),
             ],
             stacks: StackRanges::default(),
             identities: Identities::default(),
@@ -212,6 +214,7 @@ impl Inspector {
                 waits: future.waits,
                 holds: future.holds,
                 size_bytes: task.layout.size_bytes,
+                may_be_freed: task.may_be_freed,
                 coroutine: CoroutineId::default(),
             }
         });

@@ -20,6 +20,7 @@ pub mod async_task;
 pub mod awaits;
 pub mod core_file;
 pub mod coroutine_stacks;
+pub mod cpp;
 pub mod crate_version;
 pub mod finder;
 pub mod function_runs;

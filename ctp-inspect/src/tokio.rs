@@ -232,6 +232,7 @@ impl TokioFinder {
                 stacks: references.remove(&address).unwrap_or_default().stacks,
                 spawned_at: locations.of(address, &vtable),
                 layout: vtable.layout(),
+                ..FoundTask::default()
             })
         });
         tasks.collect()

@@ -31,6 +31,7 @@ use crate::target::mapping::Mapping;
 use frame_variable::FrameVariable;
 use layout::Type;
 use module::Module;
+pub(crate) use read::{file as declaration_file, line as declaration_line};
 use variable_place::Frame;
 
 /// Where a type is described.
@@ -272,6 +273,6 @@ fn path_from_here(target: &dyn Target, mapping: &Mapping) -> Vec<u8> {
     }
 }
 
-fn in_symbolize(target: &dyn Target, mapping: &Mapping) -> symbolize::Mapping {
+pub(crate) fn in_symbolize(target: &dyn Target, mapping: &Mapping) -> symbolize::Mapping {
     mapping.in_symbolize(path_from_here(target, mapping))
 }

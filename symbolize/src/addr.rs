@@ -61,6 +61,21 @@ impl FileOffset {
     }
 }
 
+impl Svma {
+    /// Converts the address to an address in a mapping of the file. `None` if the segment does not load this byte, or
+    /// if the mapping does not contain the byte.
+    pub(crate) fn to_avma(self, segment: &Segment, mapping: &Mapping) -> Option<Avma> {
+        let into_segment = self.0.checked_sub(segment.start.0)?;
+        if segment.file_size <= into_segment {
+            return None;
+        }
+        let offset = segment.file_offset.0.checked_add(into_segment)?;
+        let into_mapping = offset.checked_sub(mapping.file_offset.0)?;
+        let address = Avma(mapping.start.0.checked_add(into_mapping)?);
+        (address < mapping.end).then_some(address)
+    }
+}
+
 impl fmt::Display for Avma {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#x}", self.0)
@@ -105,6 +120,9 @@ mod tests {
         let offset = Avma(0x7f00_0000_32a0).to_file_offset(&mapping);
         assert_eq!(offset, FileOffset(0x32a0));
         assert_eq!(offset.to_svma(&text), Some(Svma(0x42a0)));
+        let back = |address| Svma(address).to_avma(&text, &mapping);
+        assert_eq!(back(0x42a0), Some(Avma(0x7f00_0000_32a0)));
+        assert_eq!([back(0x3fff), back(0x4800)], [None, None]);
     }
 
     #[test]

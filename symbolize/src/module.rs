@@ -21,7 +21,7 @@ use crate::mapping::Mapping;
 use crate::name::Name;
 use crate::search_paths::SearchPaths;
 use crate::separate;
-use crate::symtab::SymbolTable;
+use crate::symtab::{self, SymbolTable};
 
 /// A `PT_LOAD` program header.
 #[derive(Clone, Debug)]
@@ -103,6 +103,23 @@ impl Module {
             path: self.path.clone(),
             offset,
         })
+    }
+
+    /// The address in a mapping of the file of a byte that the file loads at `address`.
+    pub(crate) fn avma(&self, address: Svma, mapping: &Mapping) -> Option<Avma> {
+        let mut segments = self.segments.iter();
+        segments.find_map(|segment| address.to_avma(segment, mapping))
+    }
+
+    /// The functions of the symbol tables whose mangled names contain one of `parts`.
+    pub(crate) fn functions_with(&self, parts: &[&str]) -> Vec<(Svma, String)> {
+        let files = [Some(&self.file), self.separate()];
+        let images = files.into_iter().filter_map(|file| file?.reopen().ok());
+        let functions = images.flat_map(|image| symtab::functions_with(&image, parts));
+        let mut functions: Vec<_> = functions.collect();
+        functions.sort_unstable();
+        functions.dedup();
+        functions
     }
 
     /// The frames at an address, innermost first; never empty.

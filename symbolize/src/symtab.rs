@@ -72,6 +72,47 @@ impl SymbolTable {
     }
 }
 
+/// The functions of a file whose mangled names contain one of `parts`. The tables of names are searched first, so a file
+/// without such a name costs little.
+pub(crate) fn functions_with(image: &Image, parts: &[&str]) -> Vec<(Svma, String)> {
+    let Ok(object) = object::File::parse(image) else {
+        return Vec::new();
+    };
+    let has_part = |table| {
+        let section = object.section_by_name(table);
+        let names = section.and_then(|section| section.data().ok());
+        names.is_some_and(|names| contains_any(names, parts))
+    };
+    if ![".strtab", ".dynstr"].into_iter().any(has_part) {
+        return Vec::new();
+    }
+    let symbols = object.symbols().chain(object.dynamic_symbols());
+    let functions = symbols.filter(|symbol| {
+        let name = symbol.name_bytes().unwrap_or_default();
+        name.len() <= MAX_NAME_BYTES && contains_any(name, parts)
+    });
+    let functions = functions.filter_map(|symbol| function(&object, &symbol));
+    let functions = functions.map(|symbol| (symbol.start, symbol.name.into()));
+    functions.take(MAX_FUNCTIONS).collect()
+}
+
+/// The maximum number of functions that are found by a part of their names, and the longest such name.
+const MAX_FUNCTIONS: usize = 1 << 18;
+const MAX_NAME_BYTES: usize = 4096;
+
+/// Whether the bytes contain one of `parts`, each of which begins with a dot.
+fn contains_any(bytes: &[u8], parts: &[&str]) -> bool {
+    let mut rest = bytes;
+    while let Some(dot) = rest.iter().position(|byte| *byte == b'.') {
+        rest = &rest[dot..];
+        if parts.iter().any(|part| rest.starts_with(part.as_bytes())) {
+            return true;
+        }
+        rest = &rest[1..];
+    }
+    false
+}
+
 /// How many names of a function are considered. In a hostile table all symbols begin at the same address.
 const MAX_NAMES: usize = 1024;
 
@@ -192,6 +233,14 @@ mod tests {
         ]);
         assert_eq!(first(&table, 0x1f), Some("malloc"));
         assert_eq!(table.names_at(Svma(0x1f)).count(), 2);
+    }
+
+    #[test]
+    fn parts_of_names_are_found() {
+        let parts = [".resume", ".actor"];
+        assert!(contains_any(b"a\0.b\0_Z1fv.resume\0", &parts));
+        assert!(contains_any(b"..actor.lto_priv.0", &parts));
+        assert!(!contains_any(b"resume\0.act\0or", &parts));
     }
 
     #[test]

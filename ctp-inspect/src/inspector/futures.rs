@@ -68,6 +68,14 @@ impl Futures {
             let stack = self.number(frames, ids, &mut found.stacks);
             found.tasks.insert(task.address, (stack, awaits));
         }
+        for task in tasks.iter().filter(|task| !task.frames.is_empty()) {
+            let stack = self.number(task.frames.clone(), ids, &mut found.stacks);
+            let awaits = TaskAwaits {
+                name: task.name.clone(),
+                ..TaskAwaits::default()
+            };
+            found.tasks.insert(task.address, (stack, awaits));
+        }
         own_wakers::mark_own_wakers(target, stack_ranges, tasks, &mut found.tasks);
         found.gaps = self.awaits.gaps();
         found.gaps.extend(gaps.into_iter().map(counted));

@@ -230,13 +230,13 @@ fn count(range: &Die<'_>) -> Option<u64> {
         .or_else(|| number(range, gimli::DW_AT_upper_bound)?.checked_add(1))
 }
 
-pub(super) fn line(entry: &Die<'_>) -> u32 {
+pub(crate) fn line(entry: &Die<'_>) -> u32 {
     let line = number(entry, gimli::DW_AT_decl_line);
     line.and_then(|line| line.try_into().ok()).unwrap_or(0)
 }
 
 /// The path of the file that declares an entry, absolute if the directory is known.
-pub(super) fn file<'u>(unit: Unit<'u>, entry: &Die<'u>) -> Option<String> {
+pub(crate) fn file<'u>(unit: Unit<'u>, entry: &Die<'u>) -> Option<String> {
     let AttributeValue::FileIndex(index) = entry.attr_value(gimli::DW_AT_decl_file)? else {
         return None;
     };

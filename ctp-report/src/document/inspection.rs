@@ -5,6 +5,7 @@ use ctp_trace::record::{AwaitStack, HeldLock, InspectedTask, Nanos, ProcessId, R
 use serde_json::{Map, Value, json};
 
 use crate::evidence::coroutine_stacks::WaitingStack;
+use crate::evidence::inspected::cpp::{self, FunctionFrames};
 use crate::evidence::inspected::threads::ThreadStack;
 use crate::evidence::inspected::{TaskGroup, kind_word, site, state_word, words};
 use crate::load::Model;
@@ -14,11 +15,16 @@ use crate::text;
 /// The inspections, the groups of tasks and the threads.
 pub fn fields(model: &Model, groups: &[TaskGroup], threads: &[ThreadStack]) -> Value {
     let is_core_file = model.is_core_file();
+    let cpp = cpp::frames(groups);
     let groups = groups.iter().map(|group| of_group(group, is_core_file));
-    json!({
+    let mut fields = json!({
         "looks": looks(model),
         "tasks": groups.chain(threads.iter().map(of_thread)).collect::<Vec<_>>(),
-    })
+    });
+    if !cpp.is_empty() {
+        fields["coroutine_frames"] = cpp.iter().map(of_function).collect();
+    }
+    fields
 }
 
 /// The same, with the coroutines that wait on stacks of their own.
@@ -33,6 +39,17 @@ pub fn with_coroutines(
         tasks.extend(coroutines.iter().map(of_coroutine));
     }
     fields
+}
+
+fn of_function(frames: &FunctionFrames) -> Value {
+    json!({
+        "function": frames.function,
+        "file": frames.label.file,
+        "line": frames.label.line,
+        "live": frames.live,
+        "not_destroyed": frames.finished,
+        "may_be_freed": frames.may_be_freed,
+    })
 }
 
 fn looks(model: &Model) -> Vec<Value> {
@@ -87,6 +104,9 @@ fn frames(stack: &AwaitStack) -> Vec<Value> {
         .map(|frame| {
             let mut value = self::frame(&site::label_of(frame), false);
             value.insert("depth".to_owned(), frame.depth.into());
+            if frame.suspension != 0 {
+                value.insert("suspension".to_owned(), frame.suspension.into());
+            }
             value.into()
         })
         .collect()

@@ -1,5 +1,6 @@
 //! Tasks and threads of inspections: groups with the same verdict and stack, and the words for them.
 
+pub mod cpp;
 pub mod site;
 pub mod threads;
 pub mod wakers;
@@ -79,6 +80,7 @@ pub fn kind_word(kind: TaskKind) -> &'static str {
         TaskKind::Tokio => "tokio",
         TaskKind::Blocking => "blocking",
         TaskKind::AsyncTask => "async-task",
+        TaskKind::Cpp => "c++20",
         _ => "future",
     }
 }
@@ -89,6 +91,7 @@ pub fn state_word(state: TaskState) -> &'static str {
         TaskState::Idle => "idle",
         TaskState::Running => "running",
         TaskState::Notified => "notified",
+        TaskState::Finished => "finished",
         _ => "cancelled",
     }
 }

@@ -47,7 +47,7 @@ fields!(InspectionEnd {
 
 fields!(AwaitStack { id, frames as Entries });
 
-fields!(AwaitFrame { depth, name, file, line, [may_wait_forever] });
+fields!(AwaitFrame { depth, name, file, line, [may_wait_forever] } later { suspension });
 
 fields!(InspectedTask {
     id,
@@ -64,7 +64,7 @@ fields!(InspectedTask {
     waits as Entries,
     holds as Entries,
     polled_by,
-} later { size_bytes, coroutine });
+} later { size_bytes, coroutine, may_be_freed });
 
 codes!(TaskKind {
     0 => Tokio,
@@ -72,6 +72,7 @@ codes!(TaskKind {
     2 => Blocking,
     3 => Child,
     4 => AsyncTask,
+    5 => Cpp,
 } else Err(Malformed("an unknown kind of task")));
 
 codes!(TaskState {
@@ -79,6 +80,7 @@ codes!(TaskState {
     1 => Running,
     2 => Notified,
     3 => Cancelled,
+    4 => Finished,
 } else Err(Malformed("an unknown state of a task")));
 
 fields!(TaskWait {

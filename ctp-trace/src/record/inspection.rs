@@ -74,6 +74,8 @@ pub struct AwaitFrame {
     /// The future is `std::future::Pending`, a `PollFn` or alike: without a waker of its own it may
     /// be meant to wait forever.
     pub may_wait_forever: bool,
+    /// The number of the point at which a C++20 coroutine is suspended, from 1 as the compiler counts; 0 if unknown.
+    pub suspension: u32,
 }
 
 /// A task of a runtime.
@@ -111,6 +113,8 @@ pub struct InspectedTask {
     pub size_bytes: u64,
     /// The coroutine of the trace that is this task; 0 if the task is not recorded.
     pub coroutine: CoroutineId,
+    /// The allocator does not say that the memory of the task is in use, so the task may not exist.
+    pub may_be_freed: bool,
 }
 
 impl InspectedTask {
@@ -142,6 +146,8 @@ pub enum TaskKind {
     Child,
     /// A task of async-task, which smol and async-std use.
     AsyncTask,
+    /// A C++20 coroutine, with the coroutines that it awaits.
+    Cpp,
 }
 
 /// The state of an inspected task.
@@ -157,6 +163,8 @@ pub enum TaskState {
     Notified,
     /// Neither queued nor run, because its runtime has ended or cancels it.
     Cancelled,
+    /// Has run to the end, and its memory was not freed.
+    Finished,
 }
 
 /// What holds a waker of a task.

@@ -35,6 +35,10 @@ pub struct InspectedEvidence {
     pub thread: PollingThread,
     /// The workers of the process.
     pub workers: WorkerEvidence,
+    /// A C++20 coroutine, which has no wakers that can be counted.
+    pub has_unknown_resumer: bool,
+    /// The allocator does not say that the memory of the task is in use.
+    pub may_be_freed: bool,
 }
 
 /// What is known of the futures that a task waits for.
@@ -173,6 +177,9 @@ reasons! {
     RunsUnseen: Waiting, "runs-unseen", "polled at every inspection, and the thread is unknown";
     LeafUnknown: Waiting, "leaf-unknown", "wakers are left, and it is unknown whether an innermost future has one";
     StackUnknown: Waiting, "stack-unknown", "wakers are left, and what it waits for is unknown";
+    ResumerUnknown: Waiting, "resumer-unknown", "a C++20 coroutine, and what can resume it is not known";
+    Finished: Waiting, "finished", "a C++20 coroutine that has run to its end, and whose frame was not destroyed";
+    MayBeFreed: Waiting, "may-be-freed", "a C++20 coroutine, and the allocator does not say that its memory is in use";
     Ignored: Waiting, "ignored", "the verdict would be worse, but `--ignore` hides it";
     Waits: Waiting, "waits", "something known can still wake it";
 }
@@ -204,6 +211,8 @@ impl InspectedReason {
                 | InspectedReason::RunsUnseen
                 | InspectedReason::LeafUnknown
                 | InspectedReason::StackUnknown
+                | InspectedReason::ResumerUnknown
+                | InspectedReason::MayBeFreed
         )
     }
 }
@@ -212,6 +221,11 @@ impl InspectedReason {
 /// be awaited without a known holder, before that counts.
 pub fn judge_inspected(evidence: &InspectedEvidence, threshold: Nanos) -> InspectedJudgement {
     let (verdict, reason) = match evidence.state {
+        _ if evidence.may_be_freed => (Verdict::Waiting, InspectedReason::MayBeFreed),
+        TaskState::Finished => (Verdict::Waiting, InspectedReason::Finished),
+        TaskState::Idle if evidence.has_unknown_resumer => {
+            (Verdict::Waiting, InspectedReason::ResumerUnknown)
+        }
         TaskState::Idle => idle(evidence, threshold),
         TaskState::Notified => notified(evidence),
         TaskState::Running => running(evidence),

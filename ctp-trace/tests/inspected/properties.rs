@@ -79,6 +79,7 @@ fn evidence() -> impl Strategy<Value = InspectedEvidence> {
                 overdue: times.2.map(nanos),
                 thread,
                 workers,
+                ..InspectedEvidence::default()
             }
         },
     )

@@ -219,3 +219,25 @@ fn unknown_waits_are_gaps() {
     assert_eq!(judged(&healthy).1, InspectedReason::Waits);
     assert!(!InspectedReason::Waits.is_gap());
 }
+
+#[test]
+fn coroutines_of_cpp_are_never_stuck() {
+    let of = |state, may_be_freed| {
+        let evidence = InspectedEvidence {
+            state,
+            may_be_freed,
+            has_unknown_resumer: true,
+            ..steady()
+        };
+        judged(&evidence)
+    };
+    let idle = of(TaskState::Idle, false);
+    assert_eq!(idle, (Verdict::Waiting, InspectedReason::ResumerUnknown));
+    let finished = of(TaskState::Finished, false);
+    assert_eq!(finished, (Verdict::Waiting, InspectedReason::Finished));
+    for state in [TaskState::Idle, TaskState::Finished] {
+        let uncertain = of(state, true);
+        assert_eq!(uncertain, (Verdict::Waiting, InspectedReason::MayBeFreed));
+    }
+    assert!(idle.1.is_gap() && !finished.1.is_gap());
+}

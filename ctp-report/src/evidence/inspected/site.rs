@@ -15,6 +15,8 @@ pub struct StackSite {
     pub function: String,
     /// File and line of the place.
     pub label: Label,
+    /// The number of the point at which the function is suspended, as the compiler counts; 0 if unknown.
+    pub suspension: u32,
     /// The functions around the place, innermost first.
     pub awaited_by: Vec<String>,
     /// The futures inside the place, without those that contain another. Empty if there are branches.
@@ -61,6 +63,7 @@ impl StackSite {
         Some(StackSite {
             function: name(&frame.name),
             label: label_of(frame),
+            suspension: frame.suspension,
             awaited_by: around.map(|at| with_line(&stack.frames[*at])).collect(),
             awaits: inside.map(|at| with_line(&stack.frames[*at])).collect(),
             branches: forks
@@ -176,9 +179,18 @@ pub fn label_of(frame: &AwaitFrame) -> Label {
 /// Formats `serve src/conn.rs:61`. Library code has no file and line.
 fn with_line(frame: &AwaitFrame) -> String {
     let at = label_of(frame).at().filter(|_| is_of_program(frame));
+    let point = suspension(frame.suspension);
     match at {
-        Some(at) => format!("{} {at}", name(&frame.name)),
-        None => name(&frame.name),
+        Some(at) => format!("{} {at}{point}", name(&frame.name)),
+        None => format!("{}{point}", name(&frame.name)),
+    }
+}
+
+/// Formats ` (suspension point 2)`. Empty if the number is unknown.
+pub fn suspension(number: u32) -> String {
+    match number {
+        0 => String::new(),
+        number => format!(" (suspension point {number})"),
     }
 }
 
@@ -212,7 +224,7 @@ mod tests {
                     name: (*name).to_owned(),
                     file: (*file).to_owned(),
                     line: 7,
-                    may_wait_forever: false,
+                    ..AwaitFrame::default()
                 })
                 .collect(),
         };

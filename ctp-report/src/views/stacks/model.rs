@@ -6,7 +6,7 @@ use ctp_trace::model::innermost;
 use ctp_trace::record::{AwaitStack, Nanos, TaskKind};
 
 use crate::evidence::coroutine_stacks::WaitingStack;
-use crate::evidence::inspected::site::{label_of, name_of};
+use crate::evidence::inspected::site::{label_of, name_of, suspension};
 use crate::evidence::inspected::threads::ThreadStack;
 use crate::evidence::inspected::{TaskGroup, state_word, words};
 use crate::names::Label;
@@ -103,7 +103,8 @@ fn branches(stack: &AwaitStack) -> Vec<Vec<String>> {
             let frame = &stack.frames[at];
             if frame.depth < depth && !written[at] {
                 written[at] = true;
-                branch.push(frame_text(&label_of(frame), false));
+                let point = suspension(frame.suspension);
+                branch.push(frame_text(&label_of(frame), false) + &point);
             }
             depth = depth.min(frame.depth);
         }

@@ -1,5 +1,6 @@
 //! `--stuck` for a process without a probe: what two or more inspections found.
 
+mod cpp;
 mod cycles;
 pub(super) mod text;
 mod words;

@@ -15,6 +15,9 @@ struct Inspected {
     gaps: Vec<String>,
     /// Empty for a running process.
     core_file: Vec<u8>,
+    runtime: &'static str,
+    /// The number of the suspension point of the next frames.
+    suspension: u32,
 }
 
 impl Inspected {
@@ -28,6 +31,8 @@ impl Inspected {
             tasks: 0,
             gaps: Vec::new(),
             core_file: Vec::new(),
+            runtime: "tokio 1.54.1",
+            suspension: 0,
         }
     }
 
@@ -47,7 +52,7 @@ impl Inspected {
             process: PROCESS,
             number: self.number,
             at: Nanos(u64::from(self.number) * SECOND + 2 * MS),
-            runtimes: vec!["tokio 1.54.1".to_owned()],
+            runtimes: vec![self.runtime.to_owned()],
             gaps: self.gaps.clone(),
             ..InspectionEnd::default()
         }));
@@ -70,6 +75,7 @@ impl Inspected {
                     file: if *line == 0 { "" } else { SESSION }.to_owned(),
                     line: *line,
                     may_wait_forever: name.ends_with("Pending"),
+                    suspension: self.suspension,
                 })
                 .collect(),
         }));
@@ -284,6 +290,48 @@ pub fn core_file() -> Vec<u8> {
     });
     p.thread(4131, ThreadRole::Polling, "clock_nanosleep", Some(2));
     p.end();
+    p.finish()
+}
+
+/// C++20 coroutines: chains, with and without lines, frames that were not destroyed, and frames that may be freed.
+pub fn cpp() -> Vec<u8> {
+    let mut p = Inspected::new();
+    p.runtime = "C++20 coroutines";
+    p.gaps = vec![
+        "2 frames of C++20 coroutines are not at the start of memory that the allocator says is in use: some may be \
+         freed"
+            .to_owned(),
+    ];
+    p.begin();
+    p.suspension = 2;
+    p.stack(1, &[(0, "serve(net::Session&)", 12), (1, "read(int)", 17)]);
+    p.suspension = 0;
+    p.stack(2, &[(0, "log::write()", 0)]);
+    p.stack(3, &[(0, "session(int)", 22)]);
+    let cpp = |task: &mut InspectedTask| {
+        task.kind = TaskKind::Cpp;
+        task.runtime_id = 0;
+        task.spawned_at = None;
+        task.wakers = None;
+    };
+    for _ in 0..12 {
+        p.task("serve(net::Session&)", 1, 0, cpp);
+    }
+    p.task("log::write()", 2, 0, cpp);
+    for _ in 0..7 {
+        p.task("session(int)", 3, 0, |task| {
+            cpp(task);
+            task.state = TaskState::Finished;
+        });
+    }
+    for stack in [2, 3] {
+        p.task("log::write()", stack, 0, |task| {
+            cpp(task);
+            task.may_be_freed = true;
+        });
+    }
+    p.end();
+    p.inspect_again();
     p.finish()
 }
 

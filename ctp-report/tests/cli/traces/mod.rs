@@ -122,6 +122,7 @@ fn of_modes() -> Vec<Named> {
         ("inspected_once", inspected::once()),
         ("inspected_core_file", inspected::core_file()),
         ("inspected_healthy", inspected::healthy()),
+        ("inspected_cpp", inspected::cpp()),
         ("inspected_stripped", inspected::stripped()),
         ("three_runs", foreign::three_runs().bytes),
         ("filtered", filtered::stopped()),

@@ -196,6 +196,8 @@ impl InspectedProcess {
             overdue: self.overdue(known, &leaves),
             thread: self.polling_thread(task),
             workers: WorkerEvidence::Unknown,
+            has_unknown_resumer: task.kind == TaskKind::Cpp,
+            may_be_freed: task.may_be_freed,
         }
     }
 

@@ -73,6 +73,7 @@ fn stack() -> Record {
         file: "src/main.rs".to_owned(),
         line,
         may_wait_forever,
+        ..AwaitFrame::default()
     };
     Record::AwaitStack(AwaitStack {
         id: AwaitStackId(1),

@@ -63,6 +63,7 @@ fn stack() -> impl Strategy<Value = Record> {
             file,
             line,
             may_wait_forever,
+            suspension: line % 3,
         },
     );
     (any_u32(), vec(frame, 0..5)).prop_map(|(id, frames)| {
@@ -136,12 +137,14 @@ fn task() -> impl Strategy<Value = Record> {
         TaskKind::BlockOn,
         TaskKind::Blocking,
         TaskKind::Child,
+        TaskKind::Cpp,
     ]);
     let state = select(vec![
         TaskState::Idle,
         TaskState::Running,
         TaskState::Notified,
         TaskState::Cancelled,
+        TaskState::Finished,
     ]);
     let ids = (any_u32(), any_u32(), any_u64(), any_u64());
     let named = (text(), option::of((text(), any_u32())));
@@ -166,6 +169,7 @@ fn task() -> impl Strategy<Value = Record> {
                 polled_by: waits.3,
                 size_bytes: ids.2 % 5,
                 coroutine: CoroutineId(waits.3 % 3),
+                may_be_freed: ids.0 % 2 == 1,
             }))
         },
     )

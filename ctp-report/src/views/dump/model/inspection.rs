@@ -57,19 +57,23 @@ fn stack_fields(stack: &AwaitStack) -> Vec<Field> {
 }
 
 fn frame(frame: &AwaitFrame) -> Value {
-    json!({
+    let mut value = json!({
         "depth": frame.depth,
         "name": escape(&frame.name),
         "file": escape(&frame.file),
         "line": frame.line,
         "may_wait_forever": frame.may_wait_forever,
-    })
+    });
+    if frame.suspension != 0 {
+        value["suspension"] = frame.suspension.into();
+    }
+    value
 }
 
 fn task_fields(task: &InspectedTask) -> Vec<Field> {
     let spawned_at = task.spawned_at.as_ref();
     let spawned_at = spawned_at.map(|(file, line)| format!("{}:{line}", escape(file)));
-    vec![
+    let mut fields = vec![
         ("id", task.id.0.into()),
         ("process", task.process.0.into()),
         ("kind", task_kind(task.kind).into()),
@@ -89,7 +93,11 @@ fn task_fields(task: &InspectedTask) -> Vec<Field> {
         ("polled_by", task.polled_by.into()),
         ("size_bytes", task.size_bytes.into()),
         ("coroutine", task.coroutine.0.into()),
-    ]
+    ];
+    if task.may_be_freed {
+        fields.push(("may_be_freed", true.into()));
+    }
+    fields
 }
 
 fn task_kind(kind: TaskKind) -> &'static str {
@@ -99,6 +107,7 @@ fn task_kind(kind: TaskKind) -> &'static str {
         TaskKind::Blocking => "blocking",
         TaskKind::Child => "child",
         TaskKind::AsyncTask => "async-task",
+        TaskKind::Cpp => "c++20",
         _ => "unknown",
     }
 }
@@ -109,6 +118,7 @@ fn task_state(state: TaskState) -> &'static str {
         TaskState::Running => "running",
         TaskState::Notified => "notified",
         TaskState::Cancelled => "cancelled",
+        TaskState::Finished => "finished",
         _ => "unknown",
     }
 }

@@ -6,11 +6,11 @@ use ctp_trace::record::{InspectedTask, Nanos};
 use ctp_trace::verdict::inspected::InspectedReason;
 use ctp_trace::verdict::{Confidence, Verdict};
 
-use super::{Findings, cycles, words};
+use super::{Findings, cpp, cycles, words};
 use crate::config::StuckView;
 use crate::document::hints::GAP;
 use crate::evidence::inspected::TaskGroup;
-use crate::evidence::inspected::site::StackSite;
+use crate::evidence::inspected::site::{StackSite, suspension};
 use crate::evidence::inspected::threads::ThreadStack;
 use crate::evidence::inspected::wakers;
 use crate::evidence::inspected::words as resources;
@@ -30,7 +30,9 @@ pub fn page(page: &mut Page, findings: &Findings, view: &StuckView) -> io::Resul
     stuck(page, findings, view)?;
     busy(page, findings)?;
     let groups = findings.with_verdict(Verdict::Waiting);
-    waiting(page, &groups.collect::<Vec<_>>(), findings)
+    let groups = groups.filter(|group| group.judgement().reason != InspectedReason::Finished);
+    waiting(page, &groups.collect::<Vec<_>>(), findings)?;
+    cpp::write(page, findings)
 }
 
 /// Writes the stuck tasks.
@@ -292,10 +294,11 @@ fn row(group: &TaskGroup, findings: &Findings) -> String {
     let function = text::cut_middle(&group.site.function, 40);
     let at = group.site.at();
     let at = at.map(|at| format!(" {}", text::cut_middle(&at, 50)));
+    let point = suspension(group.site.suspension);
     let waits = resources::waits(&tasks, findings.now).join(", ");
     let colon = if waits.is_empty() { "" } else { ": " };
     format!(
-        "{count} x {function}{}{colon}{waits}",
+        "{count} x {function}{}{point}{colon}{waits}",
         at.unwrap_or_default()
     )
 }

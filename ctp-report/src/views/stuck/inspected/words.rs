@@ -58,6 +58,10 @@ pub fn waiting(reason: InspectedReason) -> Option<&'static str> {
         InspectedReason::StackUnknown => {
             "what they wait for is not known; build with debug = 2, or look with ctp-record --debug-dir"
         }
+        InspectedReason::ResumerUnknown => "nothing is known about what can resume them",
+        InspectedReason::MayBeFreed => {
+            "they may be freed: the allocator does not say that their memory is in use"
+        }
         InspectedReason::Ignored => "ignored by --ignore",
         _ => return None,
     })
