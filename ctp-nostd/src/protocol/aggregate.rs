@@ -93,7 +93,7 @@ impl Header {
         Bins::new(lo, step).filter(|_| mode == MODE_FLIGHT || mode == MODE_SUMMARY)
     }
 
-    /// Is this the memory of a flight recorder?
+    /// Whether this is the memory of a flight recorder.
     pub fn is_flight(&self) -> bool {
         self.lane_mode.load(Ordering::Relaxed) == MODE_FLIGHT
     }
@@ -232,7 +232,7 @@ impl Aggregate {
         self.bins[sums.bin].store(sums.in_bin, Ordering::Relaxed);
     }
 
-    /// Is the duration neither a new minimum nor a new maximum?
+    /// Whether the duration is neither a new minimum nor a new maximum.
     #[inline(always)]
     fn is_within(&self, ns: u64) -> bool {
         let (min, max) = (&self.min, &self.max);

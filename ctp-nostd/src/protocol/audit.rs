@@ -64,12 +64,12 @@ fn free_of_slot((name, word): (&'static str, u64)) -> Option<(&'static str, u64)
 }
 
 impl Interned {
-    /// Has a probe claimed the entry?
+    /// Whether a probe has claimed the entry.
     pub fn is_claimed(&self) -> bool {
         self.key.load(Ordering::Acquire) != 0
     }
 
-    /// Is the entry complete?
+    /// Whether the entry is complete.
     pub fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Acquire) != 0
     }

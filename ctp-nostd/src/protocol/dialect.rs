@@ -103,7 +103,7 @@ fn older_or_newer(n: u64, seq: u64) -> Fetched {
     overwritten(n, newest_here)
 }
 
-/// Is the distance from `seq` to `other` positive? Both may have any value.
+/// Whether the distance from `seq` to `other` is positive. Both may have any value.
 const fn is_before(seq: u64, other: u64) -> bool {
     seq != other && other.wrapping_sub(seq) <= u64::MAX / 2
 }

@@ -245,7 +245,7 @@ impl Header {
 }
 
 impl Region<'_> {
-    /// Is there no station for a new coroutine?
+    /// Whether there is no station for a new coroutine.
     pub fn is_full(&self) -> bool {
         self.left() == 0
     }

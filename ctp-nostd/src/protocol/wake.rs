@@ -1,4 +1,4 @@
-//! Was this coroutine woken since it last began to run? Readers of these words use
+//! Whether a coroutine was woken since it last began to run. Readers of these words use
 //! `ctp_trace::verdict::wakes_since`, and the models of this protocol use the same function.
 //!
 //! The wake word of a station holds {use of the station 12 bits | count 20 bits}.

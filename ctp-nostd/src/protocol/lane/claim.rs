@@ -114,7 +114,7 @@ pub struct LaneRequest<G, I> {
     pub owner: u32,
     /// How often the thread has requested a lane before.
     pub attempts: u32,
-    /// Has this thread of the process exited?
+    /// Whether this thread of the process has exited.
     pub has_exited: G,
     /// Writes a record into the lane with this number: from here on, the lane belongs to the
     /// thread. False if there is no room.
@@ -242,7 +242,7 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> LaneRequest<G, I> {
         (is_free || (self.has_exited)(holder)).then_some(holder)
     }
 
-    /// Was the lane used before, and is it free without a check?
+    /// Whether the lane was used before, and is free without a check.
     pub(super) fn is_known_free(&self, lane: &Lane) -> bool {
         self.is_free_unchecked(lane, lane.thread.load(Ordering::Relaxed))
     }
@@ -251,7 +251,7 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> LaneRequest<G, I> {
         holder == GIVEN_BACK || self.is_own(lane, holder)
     }
 
-    /// Did the lane belong to an earlier thread with the same id? If the lane belongs to another
+    /// Whether the lane belonged to an earlier thread with the same id. If the lane belongs to another
     /// copy of the probe, that thread may be this thread.
     fn is_own(&self, lane: &Lane, holder: u32) -> bool {
         holder == self.thread && lane.owner.load(Ordering::Relaxed) == self.owner

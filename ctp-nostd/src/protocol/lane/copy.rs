@@ -85,13 +85,13 @@ impl Copied {
         Payload::station_of(self.commit)
     }
 
-    /// Can the record be of event `n`, in the station's use with these low bits?
+    /// Whether the record can be of event `n`, in the station's use with these low bits.
     #[inline]
     pub fn can_be(&self, uses: u8, n: u64) -> bool {
         Payload::can_be(self.commit, self.site, uses, n)
     }
 
-    /// Do site and `arg` fit into one word?
+    /// Whether site and `arg` fit into one word.
     #[inline]
     fn is_small(&self) -> bool {
         self.site & (IS_ID | ARG_PLACE) == IS_ID && self.arg >> ARG_BITS == 0

@@ -130,7 +130,7 @@ impl Payload {
         low_bits(commit >> Self::KIND_SHIFT, 5) as u8
     }
 
-    /// Can these words be of event `n`, in the station's use with these low bits?
+    /// Whether these words can be of event `n`, in the station's use with these low bits.
     #[inline]
     pub(crate) const fn can_be(commit: u64, site: u64, uses: u8, n: u64) -> bool {
         let is_low = (commit >> N_SHIFT) as u16 == n as u16;

@@ -127,7 +127,7 @@ impl<'m> Ring<'m> {
         commit.is_some_and(|commit| commit >> LAP_SHIFT == self.lap(at))
     }
 
-    /// Was this record reserved by the thread that has the lane now?
+    /// Whether this record was reserved by the thread that has the lane now.
     fn is_of_thread(&self, at: u64) -> bool {
         let since = self.lane.tail.load(Ordering::Relaxed);
         at.wrapping_sub(since) <= u64::MAX / 2
@@ -178,7 +178,7 @@ impl<'m> Ring<'m> {
         self.lane.lost.load(Ordering::Relaxed)
     }
 
-    /// Recorder: has a thread ever had the lane?
+    /// Recorder: whether a thread has ever had the lane.
     pub fn is_used(&self) -> bool {
         self.lane.thread.load(Ordering::Relaxed) != 0
     }

@@ -149,8 +149,8 @@ impl<'m> Ring<'m> {
         self.place(at, room.lap())
     }
 
-    /// Is the record at this position committed, and of the lap before? In the first lap: is the
-    /// position empty?
+    /// Whether the record at this position is committed, and of the lap before. In the first lap: whether
+    /// the position is empty.
     #[inline(always)]
     fn may_be_overwritten(&self, room: Room, at: u64) -> bool {
         let commit = self
