@@ -41,16 +41,35 @@ impl Harvest {
         let cell = &mut self.cells[index];
         let process = cell.process;
         let mut event = cell.event_of_slot((n, at), kind, epoch, source);
-        if kind == EventKind::Suspend {
-            event.site = match source {
-                Source::Plain => self.sites.plain(process, epoch.addr, pass),
-                Source::Ours => self.sites.word(process, epoch.site, pass),
-            };
-            if source == Source::Plain && event.site == SiteId(0) {
-                event.arg = epoch.addr;
-            }
+        match source {
+            _ if kind != EventKind::Suspend => {}
+            Source::Ours => event.site = self.sites.word(process, epoch.site, pass),
+            Source::Plain => (event.site, event.arg) = self.plain_site(index, n, epoch.addr, pass),
         }
         self.note_and_emit(index, &event, pass);
+    }
+
+    /// The site of event `n` of a v1 peer, which suspended at this address, and the address if it is no address of
+    /// code.
+    fn plain_site(
+        &mut self,
+        index: usize,
+        n: u64,
+        address: u64,
+        pass: &mut Pass<'_>,
+    ) -> (SiteId, u64) {
+        let cell = &self.cells[index];
+        let (of, dialect) = ((cell.process, cell.coroutine), cell.dialect());
+        let site = self.sites.plain(cell.process, address, pass);
+        if site != SiteId(0) || address == 0 {
+            return (site, 0);
+        }
+        let station = &pass.region.stations[index];
+        let still_waits = || {
+            let is_alive = station.identity().is_some_and(|identity| !identity.is_dead);
+            is_alive && dialect.fetch(station, n.wrapping_add(1)) == Fetched::NotYet
+        };
+        (self.sites.frame(of, address, still_waits, pass), address)
     }
 
     /// Emits the next event of a station, which was read from the lane of thread `tid`. Records with

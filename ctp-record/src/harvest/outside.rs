@@ -83,6 +83,10 @@ pub trait Outside {
     fn offset_in_program(&self, _process: ProcessId, _address: u64) -> Option<u64> {
         None
     }
+    /// The two words at an address in the memory of the process. `None` if they cannot be read.
+    fn words_at(&self, _process: ProcessId, _address: u64) -> Option<[u64; 2]> {
+        None
+    }
     /// Whether an address lies in code of the process. New modules are described to the sink.
     fn is_text(&mut self, process: ProcessId, address: u64, sink: &mut dyn Sink) -> bool;
 }

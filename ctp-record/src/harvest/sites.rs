@@ -8,7 +8,7 @@ use ctp_nostd::chain;
 use ctp_nostd::intern::{self, EntryKind, InternedEntry};
 use ctp_nostd::site::SiteWord;
 use ctp_trace::model::MAX_SITES;
-use ctp_trace::record::{Branches, Chain, Place, ProcessId, Record, Site, SiteId};
+use ctp_trace::record::{Branches, Chain, CoroutineId, Place, ProcessId, Record, Site, SiteId};
 
 use super::{Outside, Pass};
 
@@ -20,6 +20,8 @@ pub(crate) struct SiteTable {
     latest: Vec<(ProcessId, SiteId)>,
     /// Recent results of [`SiteTable::plain`]: a coroutine usually suspends at the same addresses.
     plain: HashMap<(ProcessId, u64), SiteId>,
+    /// Recent results of [`SiteTable::frame`]. Another coroutine may use the memory of a frame later.
+    frames: HashMap<(CoroutineId, u64), SiteId>,
     /// Waits at sites without a number, because the trace has too many sites.
     pub unnamed: u64,
 }
@@ -214,6 +216,37 @@ impl SiteTable {
         site
     }
 
+    /// The site of a v1 peer's suspend, if its address is a C++20 coroutine frame: the function that resumes the
+    /// frame. With gcc and clang, a frame begins with the addresses of the functions that resume and destroy it.
+    /// `still_waits` is called after the frame was read. If it returns false, the frame may have been freed before,
+    /// and its memory used for something else.
+    pub fn frame(
+        &mut self,
+        (process, coroutine): (ProcessId, CoroutineId),
+        address: u64,
+        still_waits: impl FnOnce() -> bool,
+        pass: &mut Pass<'_>,
+    ) -> SiteId {
+        if let Some(known) = self.frames.get(&(coroutine, address)) {
+            return *known;
+        }
+        let functions = pass.outside.words_at(process, address);
+        if !still_waits() {
+            return SiteId(0);
+        }
+        let site = match functions {
+            Some([resume, destroy]) if are_functions(process, [resume, destroy], pass) => {
+                self.numbered(process, Key::Address(resume), Place::Address(resume), pass)
+            }
+            _ => SiteId(0),
+        };
+        if self.frames.len() >= MAX_PLAIN_ADDRESSES {
+            self.frames.clear();
+        }
+        self.frames.insert((coroutine, address), site);
+        site
+    }
+
     fn numbered(
         &mut self,
         process: ProcessId,
@@ -287,6 +320,15 @@ fn in_program(process: ProcessId, place: &Place, outside: &dyn Outside) -> Optio
         Place::ReturnAddress(address) => Place::ReturnAddress(offset(address)?),
         _ => place.clone(),
     })
+}
+
+/// Whether these are addresses of different functions.
+fn are_functions(process: ProcessId, addresses: [u64; 2], pass: &mut Pass<'_>) -> bool {
+    let [first, second] = addresses;
+    first != second
+        && addresses
+            .iter()
+            .all(|address| pass.outside.is_text(process, *address, pass.sink))
 }
 
 /// The place with this id in the shared table.

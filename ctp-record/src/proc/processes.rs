@@ -4,13 +4,14 @@
 //! Reading them at the end would be too late, because a zombie has no maps.
 
 use std::collections::{HashMap, HashSet};
+use std::os::unix::fs::FileExt as _;
 
 use crate::harvest::{Numbers, Outside, Peer, Sink};
 use crate::memory::clock::Clock;
 use crate::proc::file_id::{FileId, FileIds};
 use crate::proc::maps::{self, Mapping};
 use crate::proc::namespace;
-use crate::proc::process::{is_stopped, process_of_thread};
+use crate::proc::process::{self, is_stopped, process_of_thread};
 use crate::proc::time_namespace;
 use ctp_trace::record::{Module, Nanos, Process, ProcessEnd, ProcessExit, ProcessId, Record};
 
@@ -343,6 +344,14 @@ impl Outside for Writers<'_> {
         let module = known.modules.iter().find(|module| module.covers(address))?;
         (module.path == program.path)
             .then(|| (address - module.start).wrapping_add(module.file_offset))
+    }
+
+    fn words_at(&self, process: ProcessId, address: u64) -> Option<[u64; 2]> {
+        let memory = process::open_memory(self.processes.pid_of(process)?).ok()?;
+        let mut words = [[0; 8]; 2];
+        let bytes = words.as_flattened_mut();
+        memory.read_exact_at(bytes, address).ok()?;
+        Some(words.map(u64::from_ne_bytes))
     }
 
     fn is_text(&mut self, process: ProcessId, address: u64, sink: &mut dyn Sink) -> bool {

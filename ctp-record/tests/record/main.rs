@@ -16,6 +16,7 @@ mod recordings {
     pub mod check_probe;
     mod control;
     mod coroutines;
+    mod cpp_frames;
     mod crashes;
     mod escaping;
     mod exit_reasons;

@@ -89,7 +89,7 @@ impl Exporter {
         let is_active = event.kind != EventKind::Suspend;
         let addr = if is_active {
             0
-        } else if is_plain {
+        } else if is_plain && event.arg != 0 {
             event.arg
         } else {
             self.addresses.get(&event.site).copied().unwrap_or(0)
