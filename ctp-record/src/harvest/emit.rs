@@ -41,10 +41,11 @@ impl Harvest {
         let cell = &mut self.cells[index];
         let process = cell.process;
         let mut event = cell.event_of_slot((n, at), kind, epoch, source);
-        match source {
-            _ if kind != EventKind::Suspend => {}
-            Source::Ours => event.site = self.sites.word(process, epoch.site, pass),
-            Source::Plain => (event.site, event.arg) = self.plain_site(index, n, epoch.addr, pass),
+        if kind == EventKind::Suspend {
+            (event.site, event.arg) = match source {
+                Source::Ours => (self.sites.word(process, epoch.site, pass), event.arg),
+                Source::Plain => self.plain_site(index, n, epoch.addr, pass),
+            };
         }
         self.note_and_emit(index, &event, pass);
     }

@@ -10,8 +10,9 @@ use crate::memory::memory_set::StationPlace;
 
 /// Time from a scan to the next.
 const EVERY: Duration = Duration::from_millis(500);
-/// Scans use at most one n-th of a processor.
-const SHARE: u32 = 200;
+/// Scans use at most one n-th of a processor. Few programs have coroutines with stacks of their own, and at the end all
+/// stacks are read in any case.
+const SHARE: u32 = 2_000;
 /// Of at most this many coroutines is remembered that their stacks were read.
 const MAX_KNOWN: usize = 1 << 17;
 
