@@ -40,6 +40,8 @@ Examples:
   ctp-report --timeline t.svg           what ran and waited when, with stuck coroutines in red
   ctp-report -i old.data --json         figures as JSON, for a program
   ctp-report old.data --stuck           what is stuck in another trace; - for standard input
+  ctp-report --html report.html         all of that in one page for a browser
+  ctp-report --markdown stuck.md        what is stuck, to be pasted into an issue
   ctp-report --export chrome -o t.json  a timeline for ui.perfetto.dev
   ctp-report --export jsonl -o t.jsonl  the events for the tools of coroTracer";
 
@@ -268,7 +270,8 @@ impl Cli {
     fn into_config(mut self) -> Config {
         let detail = match (self.quiet, self.verbose) {
             (true, _) => Detail::Quiet,
-            (_, true) => Detail::Verbose,
+            // Readers of an issue want to know which version recorded the trace.
+            (_, is_verbose) if is_verbose || self.view.markdown.is_some() => Detail::Verbose,
             _ => Detail::Usual,
         };
         let color = match self.color {

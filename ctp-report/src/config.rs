@@ -59,6 +59,8 @@ pub enum View {
     Flame(FlameView),
     /// A picture of when each coroutine ran and waited.
     Timeline(TimelineView),
+    /// All of a trace in one page for a browser.
+    Html(HtmlView),
     /// The last action of each coroutine that was alive at the end.
     LastWords {
         /// Whether to list all coroutines instead of groups.
@@ -112,6 +114,19 @@ pub struct StuckView {
     pub all_ids: bool,
     /// Places that are never reported as stuck.
     pub ignore: Ignore,
+    /// The Markdown file to write; `-` is standard output. `None` writes a page or JSON.
+    pub markdown: Option<PathBuf>,
+}
+
+/// Output file and content of the HTML page.
+#[derive(Clone, Debug)]
+pub struct HtmlView {
+    /// The file; `-` is standard output.
+    pub html: PathBuf,
+    /// What to judge and list as stuck.
+    pub stuck: StuckView,
+    /// The title, if not the default.
+    pub title: Option<String>,
 }
 
 /// Which stacks to show, and where.

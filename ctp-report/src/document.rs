@@ -73,6 +73,25 @@ fn search_paths(config: &Config, input: &Input) -> SearchPaths {
     search_paths.with_max_bytes(max_bytes)
 }
 
+/// The output of a view.
+pub enum Output<'o> {
+    /// A JSON document.
+    Json(&'o mut dyn Write),
+    /// A page.
+    Page(Page<'o>),
+}
+
+impl<'o> Output<'o> {
+    /// The output that the user requested: JSON, or a page for a terminal.
+    pub fn of(config: &Config, out: &'o mut dyn Write) -> Self {
+        if config.json {
+            Output::Json(out)
+        } else {
+            Output::Page(Page::terminal(out))
+        }
+    }
+}
+
 /// Writes a page below the common header, or a JSON document with `fields` added to the common
 /// fields.
 ///
@@ -80,22 +99,39 @@ fn search_paths(config: &Config, input: &Input) -> SearchPaths {
 /// If `out` cannot be written.
 pub fn write(
     config: &Config,
-    (model, names): (&Model, &Names),
+    about: (&Model, &Names),
     out: &mut dyn Write,
     fields: impl FnOnce() -> Value,
     page: impl FnOnce(&mut Page) -> io::Result<()>,
 ) -> Result<()> {
-    if config.json {
-        return Ok(json::write(json::reported(model, names), fields(), out)?);
-    }
-    let mut below = Page::new(out);
+    write_to(Output::of(config, out), config, about, fields, page)
+}
+
+/// Like [`write`], for any output.
+///
+/// # Errors
+/// If the output cannot be written.
+pub fn write_to(
+    output: Output,
+    config: &Config,
+    (model, names): (&Model, &Names),
+    fields: impl FnOnce() -> Value,
+    page: impl FnOnce(&mut Page) -> io::Result<()>,
+) -> Result<()> {
+    let mut below = match output {
+        Output::Json(out) => {
+            return Ok(json::write(json::reported(model, names), fields(), out)?);
+        }
+        Output::Page(page) => page,
+    };
     if !config.is_quiet() {
         header::write(&mut below, model, names, config.detail)?;
     }
     for kind in &ON_EVERY_PAGE {
         (kind.write)(model, names, &mut below)?;
     }
-    Ok(page(&mut below)?)
+    page(&mut below)?;
+    Ok(below.end()?)
 }
 
 /// Prints which files were written, unless `--quiet` is given.

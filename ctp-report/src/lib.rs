@@ -3,6 +3,7 @@
 //!
 //! The modules below are in reading order; each imports only from modules after it.
 //! - `cli` parses the command line into a [`Config`], and `run` calls the requested view.
+//! - `html` puts the findings of several views into one page for a browser.
 //! - `views` has a folder for each view. No view imports another view.
 //! - `document` has the parts that the pages and JSON documents of all views share.
 //! - `findings` lists what went wrong in a trace. `evidence` has the facts behind findings and views.
@@ -18,6 +19,8 @@
 pub mod cli;
 
 mod run;
+
+mod html;
 
 mod views;
 
@@ -42,8 +45,8 @@ mod text;
 mod time_scale;
 
 pub use config::{
-    By, Config, Detail, ExportView, FlameView, Format, SitesView, Sort, StacksView, StuckView,
-    TimelineView, TracksView, View,
+    By, Config, Detail, ExportView, FlameView, Format, HtmlView, SitesView, Sort, StacksView,
+    StuckView, TimelineView, TracksView, View,
 };
 pub use findings::gate::Status;
 pub use load::memory::end_when_too_large;

@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use crate::config::{Config, View};
 use crate::findings::gate::Status;
+use crate::html;
 use crate::views::{
     dump, export, flame, histogram, last_words, sites, stacks, stuck, timeline, tracks, tree, why,
 };
@@ -21,6 +22,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<Status> {
         View::Stacks(view) => stacks::show(config, view, out)?,
         View::Stuck(view) => return stuck::show(config, view, out),
         View::Flame(view) => flame::show(config, view, out)?,
+        View::Html(view) => html::show(config, view, out)?,
         View::Timeline(view) => timeline::show(config, view, out)?,
         View::LastWords { all_ids } => last_words::show(config, *all_ids, out)?,
         View::Tree { threshold, all_ids } => tree::show(config, *threshold, *all_ids, out)?,

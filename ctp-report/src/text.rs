@@ -11,4 +11,4 @@ pub use escape::{bound, escape, escape_bytes, shell_word};
 pub use layout::{
     EDGE, FEW, WIDTH, capitalized, columns, cut, cut_middle, few, flow, spread, words,
 };
-pub use page::Page;
+pub use page::{Page, Sections};

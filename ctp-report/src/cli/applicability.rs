@@ -9,22 +9,28 @@ use clap::parser::ValueSource;
 /// Options, and the views that use them. An empty list of views stands for the table of sites.
 type Rule = (&'static [&'static str], &'static [&'static str]);
 
-const RULES: [Rule; 8] = [
+const RULES: [Rule; 9] = [
     (&["sort", "percent_limit", "allow"], &[]),
     (
         &["threshold"],
-        &["stuck", "stacks", "timeline", "tree", "why"],
+        &[
+            "stuck", "stacks", "timeline", "tree", "why", "markdown", "html",
+        ],
     ),
-    (&["fail", "ignore"], &["stuck"]),
-    (&["ids"], &["stuck", "stacks", "last_words", "tree"]),
+    (&["fail"], &["stuck", "markdown"]),
+    (&["ignore"], &["stuck", "markdown", "html"]),
+    (
+        &["ids"],
+        &["stuck", "stacks", "last_words", "tree", "markdown"],
+    ),
     (&["by"], &["flame", "folded"]),
-    (&["title"], &["flame", "timeline"]),
+    (&["title"], &["flame", "timeline", "html"]),
     (&["time"], &["timeline", "export"]),
     (&["output"], &["export"]),
 ];
 
 /// Options that select a view other than the table of sites.
-const VIEWS: [&str; 11] = [
+const VIEWS: [&str; 13] = [
     "stuck",
     "stacks",
     "last_words",
@@ -32,6 +38,8 @@ const VIEWS: [&str; 11] = [
     "why",
     "histogram",
     "dump",
+    "markdown",
+    "html",
     "flame",
     "folded",
     "timeline",

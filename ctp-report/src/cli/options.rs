@@ -11,8 +11,8 @@ use symbolize::SearchPaths;
 use super::values;
 use crate::config::ignore::Ignore;
 use crate::config::{
-    By, ExportView, FlameView, Format, SitesView, Sort, StacksView, StuckView, TimelineView,
-    TracksView, View,
+    By, ExportView, FlameView, Format, HtmlView, SitesView, Sort, StacksView, StuckView,
+    TimelineView, TracksView, View,
 };
 use crate::findings::lints::LINTS;
 use crate::output;
@@ -45,6 +45,14 @@ pub(super) struct ViewArgs {
     /// Print every record
     #[arg(short = 'D', long)]
     pub(super) dump: bool,
+    /// Write the page of --stuck to this file as Markdown, for an issue tracker (- for standard
+    /// output)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["flame", "json"])]
+    pub(super) markdown: Option<PathBuf>,
+    /// Write a page for a browser to this file (- for standard output): what is stuck, a table of
+    /// all coroutines alive, the timeline and the flame graph
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["flame", "json"])]
+    pub(super) html: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -194,13 +202,23 @@ impl ViewArgs {
             all_ids,
             title: flame.title.clone(),
         });
+        if let Some(html) = self.html {
+            return Some(View::Html(HtmlView {
+                html,
+                stuck: stuck.into_view(None),
+                title: flame.title.clone(),
+            }));
+        }
         let view = self.dump.then_some(View::Dump);
         view.or_else(|| self.histogram.then_some(View::Histogram))
             .or_else(|| self.why.map(|id| View::Why { id, threshold }))
             .or_else(|| self.tree.then_some(View::Tree { threshold, all_ids }))
             .or_else(|| self.last_words.then_some(View::LastWords { all_ids }))
             .or_else(|| stacks.map(View::Stacks))
-            .or_else(|| self.stuck.then(|| stuck.into_view()))
+            .or_else(|| {
+                let is_requested = self.stuck || self.markdown.is_some();
+                is_requested.then(|| View::Stuck(stuck.into_view(self.markdown)))
+            })
     }
 }
 
@@ -222,13 +240,14 @@ impl SitesArgs {
 }
 
 impl StuckArgs {
-    fn into_view(self) -> View {
-        View::Stuck(StuckView {
+    fn into_view(self, markdown: Option<PathBuf>) -> StuckView {
+        StuckView {
             threshold: self.threshold,
             fail: self.fail,
             all_ids: self.ids,
             ignore: Ignore(self.ignore),
-        })
+            markdown,
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::config::{By, Config, FlameView};
 use crate::document::flame_graph::{self, Widths};
-use crate::load::Model;
+use crate::load::{Input, Model};
 use crate::text::{escape, units};
 use crate::views::flame::model::{Folder, Stacks};
 use crate::{document, output};
@@ -40,6 +40,22 @@ pub fn show(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()
     let trace = document::json::trace(&model, &names);
     let fields = json!({ "by": by, "stacks": stacks });
     Ok(document::json::write(trace, fields, out)?)
+}
+
+/// Draws the waiting time of a trace. Returns `None` if no coroutine waited.
+///
+/// # Errors
+/// If the trace cannot be read.
+pub fn draw_waits(config: &Config, input: &Input, title: &str) -> Result<Option<String>> {
+    let mut folder = Folder::new(By::Wait);
+    let model = input.model(|_, _| {}, |trace_model, span| folder.add(trace_model, span))?;
+    let names = document::names(config, input, &model);
+    let stacks = folder.finish(&model, &names);
+    if stacks.is_empty() {
+        return Ok(None);
+    }
+    let (folded, about) = (text::folded(&stacks), stacks_and_time(&model, &stacks));
+    flame_graph::flame(&folded, title, &about, Widths::Time).map(Some)
 }
 
 /// Writes the requested files. Returns a line about each.

@@ -7,6 +7,7 @@ mod text;
 use std::io::Write;
 
 use anyhow::{Result, bail};
+use ctp_trace::record::Nanos;
 
 use crate::config::ignore::Ignore;
 use crate::config::{Config, StacksView};
@@ -15,7 +16,7 @@ use crate::document::{self, inspection};
 use crate::evidence::coroutine_stacks;
 use crate::evidence::inspected::groups;
 use crate::evidence::inspected::threads::threads;
-use crate::load::{self, Model};
+use crate::load::{self, Input, Model};
 use crate::text::{escape, units};
 use crate::{output, views::stacks::model::Stacks};
 
@@ -64,6 +65,28 @@ pub fn show(config: &Config, view: &StacksView, out: &mut dyn Write) -> Result<(
         || inspection::with_coroutines(&model, &groups, &coroutines, &threads),
         |page| text::page(page, &stacks, view),
     )
+}
+
+/// Draws the stacks of all inspected tasks and threads. Returns `None` if there are none.
+///
+/// # Errors
+/// If the picture cannot be drawn.
+pub fn draw_all(
+    config: &Config,
+    (input, model): (&Input, &Model),
+    threshold: Nanos,
+    title: &str,
+) -> Result<Option<String>> {
+    let mut names = document::names(config, input, model);
+    let call_stacks = document::call_stacks(config, input, model, &mut names);
+    let judged = model.trace_model.judge_inspected(threshold);
+    let groups = groups(judged, &Ignore::default());
+    let stacks = Stacks::of(&groups, &[], &threads(model, &call_stacks));
+    if stacks.groups.is_empty() {
+        return Ok(None);
+    }
+    let about = units::counted(stacks.groups.len() as u64, "stack");
+    flame_graph::flame(&stacks.folded(), title, &about, Widths::Number).map(Some)
 }
 
 fn draw(

@@ -7,53 +7,91 @@ pub mod text;
 mod unrecorded;
 
 use std::io::Write;
+use std::path::Path;
 
 use anyhow::Result;
 
 use crate::config::{Config, StuckView};
-use crate::document::{self, hints};
+use crate::document::{self, Output, hints};
 use crate::evidence::thread_inspections::ThreadInspection;
 use crate::findings::Finding as _;
 use crate::findings::gate::{self, Status};
 use crate::findings::leaks::Leak;
-use crate::load;
+use crate::load::{self, Input, Model};
+use crate::output;
+use crate::text::Page;
+
+pub use model::members;
 
 /// Writes the page. With `--fail`, returns whether anything is stuck.
 ///
 /// # Errors
-/// If the trace cannot be read, or `out` cannot be written.
+/// If the trace cannot be read, or the output cannot be written.
 pub fn show(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<Status> {
     let input = load::open(config)?;
     let model = input.model_before_shutdown()?;
+    match &view.markdown {
+        Some(path) => write_markdown(config, view, (&input, &model), path, out),
+        None => report(config, view, (&input, &model), Output::of(config, out)),
+    }
+}
+
+fn write_markdown(
+    config: &Config,
+    view: &StuckView,
+    (input, model): (&Input, &Model),
+    path: &Path,
+    out: &mut dyn Write,
+) -> Result<Status> {
+    let mut text = Vec::new();
+    let title = format!("What is stuck in {}", model.program());
+    let page = Page::markdown(&mut text, &title)?;
+    let status = report(config, view, (input, model), Output::Page(page))?;
+    let is_file = output::save(path, &text, out)?;
+    let message = is_file.then(|| format!("wrote {}", path.display()));
+    document::confirm(config, message, out)?;
+    Ok(status)
+}
+
+/// Writes the findings to any output. With `--fail`, returns whether anything is stuck.
+///
+/// # Errors
+/// If the trace has no coroutines, or the output cannot be written.
+pub fn report(
+    config: &Config,
+    view: &StuckView,
+    (input, model): (&Input, &Model),
+    output: Output,
+) -> Result<Status> {
     if model.is_inspection() {
-        return inspected::show(config, view, (&input, &model), out);
+        return inspected::report(config, view, (input, model), output);
     }
     match model.check_not_empty() {
         Err(empty) if view.fail => return Ok(Status::Incomplete(empty.to_string())),
         checked => checked?,
     }
-    let mut names = document::names(config, &input, &model);
-    let stacks = document::call_stacks(config, &input, &model, &mut names);
-    let members = model::members(&model, &names, view);
-    let context = model::Context::of(&model, &names, &stacks, &members);
+    let mut names = document::names(config, input, model);
+    let stacks = document::call_stacks(config, input, model, &mut names);
+    let members = model::members(model, &names, view);
+    let context = model::Context::of(model, &names, &stacks, &members);
     let groups = model::groups(&context, &members);
     let deadlocks = model::deadlocks::deadlocks(&context, &members);
-    let pool = ThreadInspection::of_blocking_pool(&model, &stacks);
-    let tasks = unrecorded::groups(&model, view);
+    let pool = ThreadInspection::of_blocking_pool(model, &stacks);
+    let tasks = unrecorded::groups(model, view);
     let fields = || {
-        let leaks = Vec::<Leak>::find(&model, &names);
+        let leaks = Vec::<Leak>::find(model, &names);
         let coroutines = json::fields(view.threshold, &groups, &deadlocks, &pool, &leaks);
-        unrecorded::with_tasks(coroutines, &model, &tasks)
+        unrecorded::with_tasks(coroutines, model, &tasks)
     };
-    document::write(config, (&model, &names), out, fields, |page| {
+    document::write_to(output, config, (model, &names), fields, |page| {
         let shown = text::Shown {
             groups: &groups,
             deadlocks: &deadlocks,
             pool: &pool,
-            tasks: unrecorded::findings(&model, &names, &tasks),
+            tasks: unrecorded::findings(model, &names, &tasks),
         };
         text::page(page, &shown, (&names, view))?;
-        if config.is_quiet() {
+        if config.is_quiet() || !page.has_hints() {
             return Ok(());
         }
         let tool = hints::tool(config);
@@ -62,6 +100,6 @@ pub fn show(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<St
     if !view.fail {
         return Ok(Status::Fine);
     }
-    let of_coroutines = gate::check(&model, &members, view.threshold);
-    Ok(of_coroutines.or_worse(unrecorded::check(&model, &tasks)))
+    let of_coroutines = gate::check(model, &members, view.threshold);
+    Ok(of_coroutines.or_worse(unrecorded::check(model, &tasks)))
 }

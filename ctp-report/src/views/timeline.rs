@@ -11,18 +11,31 @@ use ctp_trace::record::{CoroutineId, Nanos};
 use crate::config::{Config, TimelineView};
 use crate::findings::Finding as _;
 use crate::findings::crash::Crash;
+use crate::load::{self, Input};
 use crate::time_scale::Scale;
 use crate::views::timeline::model::ObservedPopulation;
-use crate::views::timeline::svg::Chart;
-use crate::{document, load};
+use crate::views::timeline::svg::{Chart, Drawn};
+use crate::{document, output};
 
-/// Draws the timeline. The first pass over the trace collects the coroutines. The second pass
-/// collects the events of the selected coroutines.
+/// Writes the timeline to a file.
 ///
 /// # Errors
 /// If the trace cannot be read, or the file cannot be written.
 pub fn show(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result<()> {
     let input = load::open(config)?;
+    let drawn = draw(config, view, &input)?;
+    let is_file = output::save(&view.svg, drawn.svg.as_bytes(), out)?;
+    let (path, about) = (view.svg.display(), drawn.about);
+    let message = is_file.then(|| format!("wrote {path} ({about}); open it in a browser"));
+    document::confirm(config, message, out)
+}
+
+/// Draws the timeline. The first pass over the trace collects the coroutines. The second pass
+/// collects the events of the selected coroutines.
+///
+/// # Errors
+/// If the trace cannot be read, or no coroutine lived in the shown time.
+pub fn draw(config: &Config, view: &TimelineView, input: &Input) -> Result<Drawn> {
     let (from, to) = match view.time {
         (Nanos(0), None) => (input.since()?, None),
         requested => requested,
@@ -34,7 +47,7 @@ pub fn show(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result
         |_, _| {},
     )?;
     model.check_not_empty()?;
-    let names = document::names(config, &input, &model);
+    let names = document::names(config, input, &model);
     let scale = Scale::new(
         from,
         to.map_or(model.duration(), |to| to.min(model.duration())),
@@ -64,6 +77,5 @@ pub fn show(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result
         threads,
         lives: &lives,
     };
-    let message = svg::write(&chart, view, out)?;
-    document::confirm(config, message, out)
+    svg::draw(&chart, view.title.as_deref())
 }

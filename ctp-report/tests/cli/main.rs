@@ -6,6 +6,7 @@ mod traces;
 
 mod flame;
 mod golden;
+mod html;
 mod interchange;
 mod last_words;
 mod manners;

@@ -5,15 +5,13 @@ mod cycles;
 pub(super) mod text;
 mod words;
 
-use std::io::Write;
-
 use anyhow::Result;
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Verdict;
 use ctp_trace::verdict::inspected::InspectedJudgement;
 
 use crate::config::{Config, StuckView};
-use crate::document::{self, inspection};
+use crate::document::{self, Output, inspection};
 use crate::evidence::inspected::threads::threads;
 use crate::evidence::inspected::{TaskGroup, groups, threads::ThreadStack};
 use crate::findings::gate::{self, Status};
@@ -51,12 +49,12 @@ impl Findings<'_> {
 /// Writes the page. With `--fail`, returns whether anything is stuck.
 ///
 /// # Errors
-/// If `out` cannot be written.
-pub fn show(
+/// If the output cannot be written.
+pub fn report(
     config: &Config,
     view: &StuckView,
     (input, model): (&Input, &Model),
-    out: &mut dyn Write,
+    output: Output,
 ) -> Result<Status> {
     let mut names = document::names(config, input, model);
     let stacks = document::call_stacks(config, input, model, &mut names);
@@ -71,9 +69,9 @@ pub fn show(
         is_core_file: model.is_core_file(),
     };
     let fields = || inspection::fields(model, &groups, &threads);
-    document::write(config, (model, &names), out, fields, |page| {
+    document::write_to(output, config, (model, &names), fields, |page| {
         text::page(page, &findings, view)?;
-        if config.is_quiet() {
+        if config.is_quiet() || !page.has_hints() {
             return Ok(());
         }
         text::hints(page, &document::hints::tool(config), view)

@@ -268,7 +268,7 @@ fn list(page: &mut Page, title: &str, groups: &[&Group]) -> io::Result<()> {
     if groups.is_empty() {
         return Ok(());
     }
-    page.line(title)?;
+    page.title(title)?;
     groups
         .iter()
         .try_for_each(|group| page.sentence("  ", "      ", &reasons::waiting(group)))?;

@@ -7,16 +7,12 @@ mod row;
 mod summary;
 mod threads;
 
-use std::io::Write;
-
 use anyhow::{Result, bail};
 use ctp_trace::model::Blocks;
 
-use crate::config::TimelineView;
 use crate::findings::crash::Crash;
 use crate::load::Model;
 use crate::names::Names;
-use crate::output;
 use crate::text::units;
 use crate::time_scale::Scale;
 use crate::views::timeline::model::{self, Arrows, Member, Row, Selection, Shown};
@@ -68,33 +64,43 @@ impl Chart<'_> {
     }
 }
 
-/// Writes the picture. Returns a line about the file, unless the picture goes to standard output.
+/// A drawn timeline.
+pub struct Drawn {
+    /// The SVG file.
+    pub svg: String,
+    /// How many coroutines are shown, and how many are stuck: `12 of 500 coroutines, 3 stuck`.
+    pub about: String,
+}
+
+/// Draws the picture.
 ///
 /// # Errors
-/// If there is no coroutine to draw, or the file cannot be written.
-pub fn write(chart: &Chart, view: &TimelineView, out: &mut dyn Write) -> Result<Option<String>> {
-    let selection = chart.selection;
+/// If there is no coroutine to draw.
+pub fn draw(chart: &Chart, title: Option<&str>) -> Result<Drawn> {
     if chart.rows.is_empty() {
         bail!("no coroutine lived in that time, so there is nothing to draw: give another --time");
     }
-    let path = view.svg.display();
-    let drawn = draw(chart, view.title.as_deref());
-    let is_file = output::save(&view.svg, drawn.as_bytes(), out)?;
+    Ok(Drawn {
+        svg: file(chart, title),
+        about: about(chart.selection),
+    })
+}
+
+fn about(selection: &Selection) -> String {
     let total = units::counted(selection.total, "coroutine");
     let subject = if selection.grouped {
         format!("{} of {total}", units::grouped(selection.shown() as u64))
     } else {
         total
     };
-    let stuck = match selection.stuck() {
-        0 => String::new(),
-        stuck => format!(", {} stuck", units::grouped(stuck)),
-    };
-    Ok(is_file.then(|| format!("wrote {path} ({subject}{stuck}); open it in a browser")))
+    match selection.stuck() {
+        0 => subject,
+        stuck => format!("{subject}, {} stuck", units::grouped(stuck)),
+    }
 }
 
 /// Returns the SVG file.
-fn draw(chart: &Chart, title: Option<&str>) -> String {
+fn file(chart: &Chart, title: Option<&str>) -> String {
     let (head, top) = frame::head(chart, title);
     let (body, bottom) = body(chart, top + frame::AXIS);
     let (threads, bottom) = threads::draw(chart, bottom);

@@ -41,7 +41,7 @@ fn list(page: &mut Page, rows: &[Row], word: &str, what: &str) -> io::Result<()>
     let frames = units::counted(frames as u64, "frame");
     let functions = units::counted(rows.len() as u64, "function");
     let head = format!("{word} {frames} of C++20 coroutines, {functions}{what}");
-    page.sentence("", "  ", &head)?;
+    page.title(&head)?;
     for (count, frames) in rows.iter().take(MAX_FUNCTIONS) {
         page.line(&row(*count, frames))?;
     }

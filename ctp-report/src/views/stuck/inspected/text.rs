@@ -252,17 +252,13 @@ fn waiting(page: &mut Page, groups: &[&TaskGroup], findings: &Findings) -> io::R
         .iter()
         .partition(|group| words::waiting(group.judgement().reason).is_none());
     if !usual.is_empty() {
-        page.line(&format!("WAITING, not stuck: {}", tasks_and_sites(&usual)))?;
+        page.title(&format!("WAITING, not stuck: {}", tasks_and_sites(&usual)))?;
         rows(page, &usual, findings)?;
         page.gap()?;
     }
     for section in remarkable.chunk_by(|a, b| a.judgement().reason == b.judgement().reason) {
         let why = words::waiting(section[0].judgement().reason).unwrap_or_default();
-        page.sentence(
-            "",
-            "  ",
-            &format!("WAITING: {}; {why}", tasks_and_sites(section)),
-        )?;
+        page.title(&format!("WAITING: {}; {why}", tasks_and_sites(section)))?;
         rows(page, section, findings)?;
         page.gap()?;
     }

@@ -61,7 +61,7 @@ pub fn blocking_pool(page: &mut Page, inspections: &[ThreadInspection]) -> io::R
         return Ok(());
     }
     let threads = units::counted(inspections.len() as u64, "thread");
-    page.line(&format!("In closures of the blocking pool: {threads}"))?;
+    page.title(&format!("In closures of the blocking pool: {threads}"))?;
     for inspection in inspections.iter().take(MAX_THREADS) {
         page.line(&format!(
             "  tid {}: {}",

@@ -1,0 +1,97 @@
+//! The table of the coroutines that were alive at the end of a recording.
+
+use ctp_trace::model::Coroutine;
+use ctp_trace::record::Waker;
+use ctp_trace::verdict::Judgement;
+
+use super::table::{Definition, Kind, Table, Value};
+use crate::config::StuckView;
+use crate::evidence::resource;
+use crate::load::Model;
+use crate::names::{Names, source};
+use crate::views::stuck;
+
+const COLUMNS: [Definition; 17] = [
+    ("id", "id", Kind::Number, true),
+    ("verdict", "verdict", Kind::Text, true),
+    ("function", "function", Kind::Text, true),
+    ("place", "place", Kind::Text, true),
+    ("waits_for", "waits for", Kind::Text, true),
+    ("age", "for", Kind::Duration, true),
+    ("name", "name", Kind::Text, true),
+    ("state", "state", Kind::Text, false),
+    ("reason", "reason", Kind::Text, false),
+    ("awaited_by", "awaited by", Kind::Text, false),
+    ("spawned_at", "spawned at", Kind::Text, false),
+    ("born", "born", Kind::Moment, false),
+    ("since", "since", Kind::Moment, false),
+    ("thread", "last thread", Kind::Number, false),
+    ("waits", "earlier waits", Kind::Number, false),
+    ("waker", "last woken by", Kind::Number, false),
+    ("woken_at", "last woken at", Kind::Text, false),
+];
+
+/// Returns the table, the worst verdicts first.
+pub fn table(model: &Model, names: &Names, view: &StuckView) -> Table {
+    let mut members = stuck::members(model, names, view);
+    members.sort_by_key(|(coroutine, judgement)| {
+        let age = std::cmp::Reverse(judgement.age);
+        (judgement.verdict, age, coroutine.id)
+    });
+    let mut table = Table::new("coroutine", &COLUMNS);
+    for (coroutine, judgement) in members {
+        add(&mut table, (model, names), coroutine, &judgement);
+    }
+    table
+}
+
+fn add(
+    table: &mut Table,
+    (model, names): (&Model, &Names),
+    coroutine: &Coroutine,
+    judgement: &Judgement,
+) {
+    let site = model.trace_model.place_of(coroutine);
+    let place = names.at(site);
+    if let (Some(place), Some(label)) = (&place, names.of(site)) {
+        table.add_source(place, || source::excerpt(names.sources(), label));
+    }
+    let awaits = names.awaits(site);
+    let file = names.of(site).and_then(|label| label.file.as_deref());
+    let awaited_by = awaits.map(|awaits| awaits.describe(file).join("  <-  "));
+    let wait = coroutine.suspend();
+    let last = coroutine.last;
+    let (waker, woken_at) = last_wake(names, coroutine);
+    table.add([
+        Value::Number(coroutine.id.0.into()),
+        judgement.verdict.word().into(),
+        Value::Text(names.name_of_row(model, site, coroutine)),
+        place.into(),
+        wait.map(|wait| resource::of(model, wait)).into(),
+        Value::Number(judgement.age.0),
+        Value::Text(names.of_coroutine(model, coroutine)),
+        judgement.fact.word().into(),
+        judgement.reason.word().into(),
+        awaited_by.into(),
+        names.at(coroutine.spawn_site).into(),
+        (!coroutine.lived_before).then_some(coroutine.born.0).into(),
+        Value::Number(coroutine.state().1.0),
+        last.map(|event| event.tid).into(),
+        Value::Number(coroutine.waits.waited.count),
+        waker.into(),
+        woken_at.into(),
+    ]);
+}
+
+/// The id of the coroutine that last woke this coroutine, if a coroutine did, and where.
+fn last_wake(names: &Names, coroutine: &Coroutine) -> (Option<u64>, Option<String>) {
+    let Some(wake) = coroutine.wakes.word.filter(|wake| 0 < wake.count) else {
+        return (None, None);
+    };
+    let by = match wake.waker {
+        Waker::Coroutine(id) => Some(u64::from(id.0)),
+        Waker::Thread(_) | Waker::Foreign => None,
+    };
+    let call = coroutine.wakes.call_of(&wake);
+    (by, call.and_then(|call| names.at(call.site)))
+}
