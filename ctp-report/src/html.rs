@@ -2,7 +2,7 @@
 //! timeline and the flame graph.
 //!
 //! The file loads nothing from the network and opens from disk. The findings are plain elements, so that
-//! they can be read without scripts; only the table needs a script. The pictures are complete SVG files
+//! they can be read without scripts; only the table needs a script. The graphics are complete SVG files
 //! in frames of their own, so that their styles and scripts do not mix with those of the page.
 
 mod coroutines;
@@ -20,7 +20,7 @@ use crate::load::{self, Input, Model};
 use crate::output;
 use crate::text::{Page, Sections, escape};
 use crate::views::{flame, stacks, stuck, timeline};
-use page::{Contents, Picture};
+use page::{Contents, Graphic};
 use table::Table;
 
 /// Writes the page.
@@ -37,7 +37,7 @@ pub fn show(config: &Config, view: &HtmlView, out: &mut dyn Write) -> Result<()>
         title: &title,
         findings: &findings(config, view, (&input, &model))?,
         table: &table,
-        pictures: &pictures(config, view, (&input, &model))?,
+        graphics: &graphics(config, view, (&input, &model))?,
     });
     let is_file = output::save(&view.html, file.as_bytes(), out)?;
     let (path, rows) = (view.html.display(), table.describe());
@@ -67,17 +67,17 @@ fn table(config: &Config, view: &HtmlView, (input, model): (&Input, &Model)) -> 
 }
 
 /// The timeline and the flame graph of a recording, or the stacks that inspections found.
-fn pictures(
+fn graphics(
     config: &Config,
     view: &HtmlView,
     (input, model): (&Input, &Model),
-) -> Result<Vec<Picture>> {
+) -> Result<Vec<Graphic>> {
     let program = model.program();
     let threshold = view.stuck.threshold;
     if model.is_inspection() {
         let title = format!("{program}: where everything waits");
         let drawn = stacks::draw_all(config, (input, model), threshold, &title)?;
-        return Ok(Vec::from_iter(drawn.map(Picture::stacks)));
+        return Ok(Vec::from_iter(drawn.map(Graphic::stacks)));
     }
     let timeline = TimelineView {
         svg: view.html.clone(),
@@ -88,9 +88,9 @@ fn pictures(
     let timeline = timeline::draw(config, &timeline, input)?;
     let title = format!("{program}: waiting time of its coroutines");
     let flame = flame::draw_waits(config, input, &title)?;
-    let timeline = Picture::timeline(timeline.svg);
+    let timeline = Graphic::timeline(timeline.svg);
     Ok([timeline]
         .into_iter()
-        .chain(flame.map(Picture::flame))
+        .chain(flame.map(Graphic::flame))
         .collect())
 }

@@ -1,4 +1,4 @@
-//! The HTML file around findings, table and pictures.
+//! The HTML file around findings, table and graphics.
 
 use std::fmt::Write as _;
 
@@ -16,21 +16,21 @@ pub struct Contents<'c> {
     pub findings: &'c str,
     /// All coroutines or tasks.
     pub table: &'c Table,
-    /// The pictures.
-    pub pictures: &'c [Picture],
+    /// The graphics.
+    pub graphics: &'c [Graphic],
 }
 
-/// A picture of the page.
-pub struct Picture {
+/// A graphic of the page.
+pub struct Graphic {
     id: &'static str,
     title: &'static str,
     svg: String,
 }
 
-impl Picture {
+impl Graphic {
     /// The timeline, as an SVG file.
     pub fn timeline(svg: String) -> Self {
-        Picture {
+        Graphic {
             id: "timeline",
             title: "Timeline",
             svg,
@@ -39,7 +39,7 @@ impl Picture {
 
     /// The flame graph of waiting time, as an SVG file.
     pub fn flame(svg: String) -> Self {
-        Picture {
+        Graphic {
             id: "flame",
             title: "Where the time was spent waiting",
             svg,
@@ -48,16 +48,16 @@ impl Picture {
 
     /// The flame graph of stacks, as an SVG file.
     pub fn stacks(svg: String) -> Self {
-        Picture {
+        Graphic {
             id: "flame",
             title: "Where all tasks and threads are",
             svg,
         }
     }
 
-    /// A frame with the picture as a document of its own.
+    /// A frame with the graphic as a document of its own.
     fn frame(&self) -> String {
-        let Picture { id, title, svg } = self;
+        let Graphic { id, title, svg } = self;
         let (width, height) = (size(svg, "width"), size(svg, "height"));
         format!(
             "<section id=\"{id}\">\n<h2>{title}</h2>\n\
@@ -96,8 +96,8 @@ fn percent_encoded(text: &str) -> String {
 /// Returns the file.
 pub fn write(contents: &Contents) -> String {
     let title = escape(contents.title);
-    let pictures = contents.pictures;
-    let frames: String = pictures.iter().map(Picture::frame).collect();
+    let graphics = contents.graphics;
+    let frames: String = graphics.iter().map(Graphic::frame).collect();
     let row = contents.table.row();
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -109,7 +109,7 @@ pub fn write(contents: &Contents) -> String {
          <footer>Written by ctp-report {}.</footer>\n\
          <script type=\"application/json\" id=\"data\">{}</script>\n\
          <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
-        links(row, pictures),
+        links(row, graphics),
         contents.findings,
         rows(contents.table),
         env!("CARGO_PKG_VERSION"),
@@ -117,9 +117,9 @@ pub fn write(contents: &Contents) -> String {
     )
 }
 
-fn links(row: &str, pictures: &[Picture]) -> String {
+fn links(row: &str, graphics: &[Graphic]) -> String {
     let mut links = format!("<a href=\"#findings\">Findings</a> <a href=\"#rows\">All {row}s</a>");
-    for Picture { id, title, .. } in pictures {
+    for Graphic { id, title, .. } in graphics {
         let _ = write!(links, " <a href=\"#{id}\">{title}</a>");
     }
     links
@@ -142,13 +142,13 @@ fn rows(table: &Table) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Picture, size};
+    use super::{Graphic, size};
 
     #[test]
-    fn frames_have_the_size_of_the_picture() {
+    fn frames_have_the_size_of_the_svg() {
         let svg = "<?xml version=\"1.0\"?>\n<svg xmlns=\"a\" width=\"1380\" height=\"90\"><text width=\"3\"/></svg>";
         assert_eq!((size(svg, "width"), size(svg, "height")), (1380, 90));
-        let frame = Picture::timeline(svg.to_owned()).frame();
+        let frame = Graphic::timeline(svg.to_owned()).frame();
         assert!(frame.contains("aspect-ratio:1380/90"));
         assert!(
             frame.contains("charset=utf-8,%3C?xml version=%221.0%22?%3E%0A%3Csvg xmlns=%22a%22")

@@ -42,9 +42,9 @@ fn opened(browser: &str, file: &Path) -> String {
 /// Opens the page and runs statements in it. Returns the lines that they pass to `say`.
 fn run(test_dir: &TestDir, browser: &str, page: &str, statements: &str) -> Vec<String> {
     let script = format!(
-        "<pre id=\"said\"></pre><script>(() => {{
-        const said = document.getElementById('said');
-        const say = (line) => {{ said.textContent += line + '\\n'; }};
+        "<pre id=\"output\"></pre><script>(() => {{
+        const output = document.getElementById('output');
+        const say = (line) => {{ output.textContent += line + '\\n'; }};
         const rows = () => Array.from(document.querySelectorAll('.row'), (row) =>
             Array.from(row.children, (cell) => cell.textContent).join('|'));
         const search = (words) => {{
@@ -61,15 +61,15 @@ fn run(test_dir: &TestDir, browser: &str, page: &str, statements: &str) -> Vec<S
     let file = test_dir.path("run.html");
     fs::write(&file, page.replace("</body>", &script)).unwrap();
     let dom = opened(browser, &file);
-    let (_, said) = dom
-        .rsplit_once("<pre id=\"said\">")
+    let (_, output) = dom
+        .rsplit_once("<pre id=\"output\">")
         .expect("the page is open");
-    let (said, _) = said.split_once("</pre>").expect("the element ends");
-    said.lines().map(str::to_owned).collect()
+    let (output, _) = output.split_once("</pre>").expect("the element ends");
+    output.lines().map(str::to_owned).collect()
 }
 
 #[test]
-fn page_is_one_file_that_loads_nothing() {
+fn page_loads_nothing_from_elsewhere() {
     let page = page(&TestDir::new(), "lost_wakeup");
     let outside = page
         .replace("http://www.w3.org/2000/svg", "")
@@ -146,7 +146,7 @@ fn table_is_searched_sorted_and_read_in_a_browser() {
     let test_dir = TestDir::new();
     fs::write(test_dir.path("many.data"), traces::many(300, 3, 12)).unwrap();
     let page = page(&test_dir, "many");
-    let said = run(
+    let output = run(
         &test_dir,
         browser,
         &page,
@@ -175,9 +175,9 @@ fn table_is_searched_sorted_and_read_in_a_browser() {
         chosen,
         life,
         few,
-    ] = &said[..]
+    ] = &output[..]
     else {
-        panic!("{said:?}")
+        panic!("{output:?}")
     };
     assert!(
         first.contains("|STUCK?|session|src/session.rs:17|fd "),
