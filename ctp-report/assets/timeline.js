@@ -130,15 +130,25 @@
     row.addEventListener("mouseleave", () => light(false));
   });
 
-  // The keyboard: / and a word.
+  // The keyboard: / and words or a regular expression; arrows move and + and - zoom.
   let typing = false;
   let word = "";
 
+  function matcher(words) {
+    try {
+      const expression = new RegExp(words, "i");
+      return (text) => text.includes(words) || expression.test(text);
+    } catch {
+      return (text) => text.includes(words);
+    }
+  }
+
   function find() {
     const wanted = word.trim().toLowerCase();
+    const matches = matcher(wanted);
     let found = 0;
     rows.forEach((row) => {
-      const hit = wanted !== "" && row.getAttribute("data-find").includes(wanted);
+      const hit = wanted !== "" && matches(row.getAttribute("data-find"));
       found += hit;
       row.classList.toggle("found", hit);
       row.classList.toggle("other", wanted !== "" && !hit);
@@ -147,9 +157,20 @@
     search.textContent = wanted ? `${prompt}  (${found} of ${rows.length} rows)` : prompt;
   }
 
+  // Moves or zooms by a key. Returns whether the key does that.
+  function steer(key) {
+    const [width, middle] = [b - a, (a + b) / 2];
+    const moves = { ArrowLeft: -width / 10, ArrowRight: width / 10 };
+    const factor = { "+": 0.8, "=": 0.8, "-": 1.25 }[key];
+    if (key in moves) show(a + moves[key], b + moves[key]);
+    else if (factor) show(middle - (width * factor) / 2, middle + (width * factor) / 2);
+    return key in moves || factor !== undefined;
+  }
+
   function key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (!typing && event.key === "0") return show(0, UNITS);
+    if (!typing && steer(event.key)) return event.preventDefault();
     if (!typing && event.key !== "/" && event.key !== "Escape") return;
     event.preventDefault();
     if (event.key === "Escape") [typing, word] = [false, ""];

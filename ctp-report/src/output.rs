@@ -47,19 +47,30 @@ pub fn write<T>(
         .with_context(|| format!("cannot write {}: name another file", path.display()))
 }
 
+/// If writing fails, no half of a file stays: a new file is removed, and an existing file is left empty.
 fn write_to<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> io::Result<T> {
-    let mut file = BufWriter::new(create(path)?);
-    let written = write(&mut file)?;
-    file.flush()?;
-    Ok(written)
+    let target = resolve(path, Earlier::Overwritten)?;
+    let file = open(&target)?;
+    let mut buffered = BufWriter::new(&file);
+    let written = write(&mut buffered).and_then(|written| {
+        buffered.flush()?;
+        Ok(written)
+    });
+    // Dropping the buffer must not write more.
+    drop(buffered.into_parts());
+    if written.is_err() {
+        // The error of the write is reported; a second error has the same cause.
+        let _ = discard(&target, &file);
+    }
+    written
 }
 
 /// Creates the file, or truncates an existing file.
 ///
 /// # Errors
 /// Errors of the kernel, and `PermissionDenied` if another user may have placed the existing file there.
-fn create(path: &Path) -> io::Result<File> {
-    match resolve(path, Earlier::Overwritten)? {
+fn open(target: &Found) -> io::Result<File> {
+    match target {
         Found::File(name) => name.create(),
         Found::Existing(existing) => {
             let file = existing.open()?;
@@ -68,5 +79,13 @@ fn create(path: &Path) -> io::Result<File> {
             }
             Ok(file)
         }
+    }
+}
+
+fn discard(target: &Found, file: &File) -> io::Result<()> {
+    match target {
+        Found::File(name) => name.remove(),
+        Found::Existing(existing) if existing.is_file()? => file.set_len(0),
+        Found::Existing(_) => Ok(()),
     }
 }

@@ -19,7 +19,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, openat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, unlinkat};
 use rustix::io::Errno;
 
 pub use owner::ForeignEntry;
@@ -100,6 +100,14 @@ impl Name {
         let flags = WRITE | OFlags::CREATE | OFlags::EXCL;
         let file = openat(&self.directory, &self.name, flags, Mode::from(0o666))?;
         Ok(file.into())
+    }
+
+    /// Removes the file of this name.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn remove(&self) -> io::Result<()> {
+        Ok(unlinkat(&self.directory, &self.name, AtFlags::empty())?)
     }
 }
 

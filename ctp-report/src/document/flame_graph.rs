@@ -2,15 +2,19 @@
 
 use anyhow::{Context as _, Result};
 use ctp_trace::escape::escaped_lines;
-use inferno::flamegraph::{self, Options};
+use ctp_trace::verdict::Verdict;
+use inferno::flamegraph::color::{BasicPalette, Color, PaletteMap};
+use inferno::flamegraph::{self, Options, Palette};
 
 use crate::text;
 
 /// What the widths of a flame graph count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Widths {
-    /// Nanoseconds, shown as microseconds.
-    Time,
+    /// Nanoseconds of waiting, shown as microseconds.
+    WaitingTime,
+    /// Nanoseconds of running, shown as microseconds.
+    RunningTime,
     /// Tasks and threads.
     Number,
 }
@@ -20,11 +24,17 @@ pub enum Widths {
 /// # Errors
 /// If there is no stack.
 pub fn flame(folded: &str, title: &str, subtitle: &str, widths: Widths) -> Result<String> {
+    let mut stuck = stuck_in_red();
     let mut options = Options::default();
+    options.colors = match widths {
+        Widths::RunningTime => Palette::Basic(BasicPalette::Hot),
+        Widths::WaitingTime | Widths::Number => Palette::Basic(BasicPalette::Aqua),
+    };
+    options.palette_map = Some(&mut stuck);
     options.title = text::escape(title);
     options.subtitle = Some(text::escape(subtitle));
     (options.count_name, options.factor) = match widths {
-        Widths::Time => ("us".to_owned(), 1e-3),
+        Widths::WaitingTime | Widths::RunningTime => ("us".to_owned(), 1e-3),
         Widths::Number => ("tasks".to_owned(), 1.0),
     };
     options.name_type = "Frame:".to_owned();
@@ -38,11 +48,41 @@ pub fn flame(folded: &str, title: &str, subtitle: &str, widths: Widths) -> Resul
     ))
 }
 
+/// The frame on top of a wait that lasts to the end of the recording, by the verdict of the coroutine.
+pub fn end_of_recording(verdict: Verdict) -> String {
+    match verdict {
+        verdict if verdict.is_stuck() => {
+            format!("({} to the end of the recording)", verdict.word())
+        }
+        _ => "(to the end of the recording)".to_owned(),
+    }
+}
+
+/// The colours of the ends of stuck coroutines.
+fn stuck_in_red() -> PaletteMap {
+    let mut map = PaletteMap::default();
+    let (red, orange) = (color(255, 105, 105), color(255, 165, 90));
+    for (verdict, color) in [
+        (Verdict::Deadlock, red),
+        (Verdict::Stuck, red),
+        (Verdict::MaybeStuck, orange),
+    ] {
+        map.insert(end_of_recording(verdict), color);
+    }
+    map
+}
+
+fn color(r: u8, g: u8, b: u8) -> Color {
+    Color { r, g, b }
+}
+
 /// Removes all network addresses, so that the file visibly loads nothing: the document type, the
 /// comments, and the addresses in the script.
 fn offline(svg: &str) -> String {
     let svg = without(svg, "<!DOCTYPE", ">");
     let svg = without(&svg, "<!--", "-->");
+    // The search is hardly visible until the mouse is over it.
+    let svg = svg.replace("opacity:0.1;", "opacity:1;");
     match (svg.find("<script"), svg.find("</script>")) {
         (Some(from), Some(to)) if from < to => {
             format!(

@@ -55,7 +55,7 @@ pub fn draw_waits(config: &Config, input: &Input, title: &str) -> Result<Option<
         return Ok(None);
     }
     let (folded, about) = (text::folded(&stacks), stacks_and_time(&model, &stacks));
-    flame_graph::flame(&folded, title, &about, Widths::Time).map(Some)
+    flame_graph::flame(&folded, title, &about, Widths::WaitingTime).map(Some)
 }
 
 /// Writes the requested files. Returns a line about each.
@@ -80,7 +80,11 @@ fn write(
         message.push(format!("wrote {} ({reported})", path.display()));
     }
     if let Some(path) = &view.svg {
-        let drawn = flame_graph::flame(&folded, &title(model, view), &reported, Widths::Time)?;
+        let widths = match view.by {
+            By::Wait => Widths::WaitingTime,
+            By::Run => Widths::RunningTime,
+        };
+        let drawn = flame_graph::flame(&folded, &title(model, view), &reported, widths)?;
         if output::save(path, drawn.as_bytes(), out)? {
             let path = path.display();
             message.push(format!("wrote {path} ({reported}); open it in a browser"));

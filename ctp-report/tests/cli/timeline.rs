@@ -41,11 +41,11 @@ fn texts<'a>(svg: &'a str, class: &str) -> Vec<&'a str> {
 #[test]
 fn a_few_are_all_shown_the_stuck_first() {
     let svg = scriptless(&many(&TestDir::new(), 10, 2, 12));
-    assert_eq!(svg.matches("<g class=\"row\"").count(), 10);
+    assert_eq!(svg.matches("<g class=\"row of-").count(), 10);
     assert_eq!(svg.matches("<g class=\"group\"").count(), 0);
-    assert_eq!(texts(&svg, "end bad"), ["STUCK? 7.2 s"; 2]);
-    assert!(svg.find("end bad").unwrap() < svg.find("end good").unwrap());
-    let findings = texts(&svg, "bad");
+    assert_eq!(texts(&svg, "end likely"), ["STUCK? 7.2 s"; 2]);
+    assert!(svg.find("end likely").unwrap() < svg.find("end good").unwrap());
+    let findings = texts(&svg, "likely");
     assert_eq!(findings.len(), 1, "{findings:?}");
     assert!(findings[0].starts_with("STUCK? (likely)  2 x session  src/session.rs:17, since +2.8"));
     assert!(texts(&svg, "facts").contains(&"showing all 10, stuck coroutines first"));
@@ -62,7 +62,7 @@ fn rows_have_spans_marks_ends_and_tooltips() {
         assert!(legend < svg.matches(&lane).count(), "{class}");
     }
     assert_eq!(
-        svg.matches("<path class=\"arrow bad\"").count(),
+        svg.matches("<path class=\"arrow likely\"").count(),
         2,
         "open ends"
     );
@@ -81,7 +81,7 @@ fn rows_have_spans_marks_ends_and_tooltips() {
 #[test]
 fn ten_thousand_rows_are_grouped_and_sampled() {
     let svg = scriptless(&many(&TestDir::new(), 10_000, 47, 30));
-    let rows = svg.matches("<g class=\"row\"").count();
+    let rows = svg.matches("<g class=\"row of-").count();
     assert_eq!(rows, 60);
     let facts = texts(&svg, "facts");
     let message = "showing 60 of 10 000: the longest by verdict and site, stuck coroutines first";
@@ -93,7 +93,7 @@ fn ten_thousand_rows_are_grouped_and_sampled() {
     let heading = &svg[first..first + 400];
     assert!(heading.contains("STUCK? (likely)") && heading.contains("47 x session"));
     assert!(heading.contains("showing the 20 longest"), "{heading}");
-    assert_eq!(texts(&svg, "end bad").len(), 20);
+    assert_eq!(texts(&svg, "end likely").len(), 20);
     assert!(svg.len() < 3 << 20);
 }
 
@@ -117,11 +117,11 @@ fn time_window_shows_only_rows_in_the_window() {
     assert!(svg.contains(">4.2 s</text>"));
     assert!(svg.contains("8 that lived between +4.000000 s and +5.000000 s"));
     assert_eq!(
-        svg.matches("<g class=\"row\"").count(),
+        svg.matches("<g class=\"row of-").count(),
         8,
         "two were over by then"
     );
-    assert_eq!(texts(&svg, "end bad").len(), 2);
+    assert_eq!(texts(&svg, "end likely").len(), 2);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn lost_events_are_hatched() {
 #[test]
 fn marks_name_the_waker_and_the_closing_place() {
     let svg = scriptless(&draw(&TestDir::new(), "closed", &[]));
-    let rows: Vec<&str> = svg.split("<g class=\"row\"").skip(1).collect();
+    let rows: Vec<&str> = svg.split("<g class=\"row of-").skip(1).collect();
     let closes = |row: &str| row.matches("<g class=\"closes\"").count();
     let marked = rows.iter().filter(|row| closes(row) == 1).count();
     assert_eq!((marked, rows.iter().map(|row| closes(row)).sum()), (9, 9));
@@ -162,7 +162,7 @@ fn marks_name_the_waker_and_the_closing_place() {
 /// The tooltip of the row of this name and number, and that of its open end.
 fn titles<'a>(svg: &'a str, name: &str) -> Vec<&'a str> {
     let row = svg
-        .split("<g class=\"row\"")
+        .split("<g class=\"row of-")
         .find(|row| row.contains(&format!("<title>{name}\n")))
         .unwrap();
     let titles = row.split("<title>").skip(1);
@@ -285,7 +285,7 @@ fn recorded_threads_have_rows_with_their_losses() {
 fn a_crash_is_marked_where_it_came_from() {
     let test_dir = TestDir::new();
     let svg = scriptless(&draw(&test_dir, "crash", &[]));
-    let rows: Vec<&str> = svg.split("<g class=\"row\"").skip(1).collect();
+    let rows: Vec<&str> = svg.split("<g class=\"row of-").skip(1).collect();
     let marked = |row: &&str| row.contains("<path class=\"crash\"");
     assert_eq!(rows.iter().copied().filter(marked).count(), 1);
     let reported =

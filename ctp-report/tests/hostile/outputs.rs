@@ -23,7 +23,9 @@ fn shared_directory(room: &Room) -> Option<PathBuf> {
 
 /// Every option that writes a file, to this one.
 fn write_to(room: &Room, path: &str) -> Vec<Run> {
-    let ways: [&[&str]; 5] = [
+    let ways: [&[&str]; 7] = [
+        &["--html"],
+        &["--markdown"],
         &["--flame"],
         &["--folded"],
         &["--timeline"],
@@ -141,4 +143,36 @@ fn own_links_and_files_are_written_to() {
     assert!(!fs::read(room.path("shared/target")).unwrap().is_empty());
     let run = room.run(&["--folded", "/dev/stdout"]);
     assert!(run.stdout.contains("task"), "{run:?}");
+}
+
+/// Runs the program where files can have 512 bytes at most.
+fn with_small_files(room: &Room, option: &str, path: &str) -> std::process::Output {
+    let script = "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\"";
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_ctp-report")]);
+    command.args(["-i", "ctp.data", option, path]);
+    command.current_dir(room.path("")).output().unwrap()
+}
+
+// CT-19
+#[test]
+fn no_half_file_stays_if_the_disk_is_full() {
+    let room = Room::new();
+    room.write("ctp.data", &trace_of(Vec::new()));
+    room.write("old.html", b"an earlier page");
+    for (option, path) in [
+        ("--html", "new.html"),
+        ("--html", "old.html"),
+        ("--timeline", "new.svg"),
+    ] {
+        let run = with_small_files(&room, option, path);
+        let error = String::from_utf8(run.stderr).unwrap();
+        assert!(
+            error.contains(&format!("cannot write {path}")),
+            "{option}: {error}"
+        );
+        let left = fs::read(room.path(path)).unwrap_or_default();
+        assert!(left.is_empty(), "{option} left {} bytes", left.len());
+    }
+    assert!(!room.path("new.html").exists() && !room.path("new.svg").exists());
 }

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ctp_trace::model::{Activity, Coroutine, NameId, Span, TraceModel, stem};
-use ctp_trace::record::{Nanos, SiteId};
+use ctp_trace::record::{CoroutineId, Nanos, SiteId};
+use ctp_trace::verdict::{THRESHOLD, Verdict};
 
 use crate::config::By;
+use crate::document::flame_graph::end_of_recording;
 use crate::evidence::resource;
 use crate::load::Model;
 use crate::names::{Names, label};
@@ -16,8 +18,8 @@ struct Key {
     name: NameId,
     spawned: SiteId,
     activity: Activity,
-    /// Whether the span had not ended when the recording did.
-    open: bool,
+    /// The verdict of the coroutine, if the span had not ended when the recording did.
+    open: Option<Verdict>,
 }
 
 /// Sums time by stack.
@@ -42,17 +44,24 @@ impl Folder {
     /// Adds a span that has ended.
     pub fn add(&mut self, trace_model: &TraceModel, span: &Span) {
         if let Some(coroutine) = trace_model.get(span.coroutine) {
-            self.count(coroutine, span.activity, false, span.length());
+            self.count(coroutine, span.activity, None, span.length());
         }
     }
 
     /// Adds the spans that had not ended when the recording or the process did. Returns all stacks
     /// with names.
     pub fn finish(mut self, model: &Model, names: &Names) -> Stacks {
+        let judged = model.trace_model.judge(THRESHOLD);
+        let verdicts: HashMap<CoroutineId, Verdict> = judged
+            .into_iter()
+            .map(|(id, judgement)| (id, judgement.verdict))
+            .collect();
         for coroutine in model.trace_model.coroutines() {
             if let Some((activity, since)) = open_span(&model.trace_model, coroutine) {
                 let end = model.trace_model.end_of(coroutine.process);
-                self.count(coroutine, activity, true, since.until(end));
+                let verdict = verdicts.get(&coroutine.id).copied();
+                let open = Some(verdict.unwrap_or(Verdict::Unknown));
+                self.count(coroutine, activity, open, since.until(end));
             }
         }
         let numbered = self.numbered_names(model);
@@ -85,7 +94,13 @@ impl Folder {
         numbered
     }
 
-    fn count(&mut self, coroutine: &Coroutine, activity: Activity, open: bool, length: Nanos) {
+    fn count(
+        &mut self,
+        coroutine: &Coroutine,
+        activity: Activity,
+        open: Option<Verdict>,
+        length: Nanos,
+    ) {
         let by = if matches!(activity, Activity::Waiting(..)) {
             By::Wait
         } else {
@@ -129,9 +144,7 @@ fn frames(key: &Key, name: &str, names: &Names) -> Vec<String> {
         }
         Activity::Running(None) => frames.push("runs first".to_owned()),
     }
-    if key.open {
-        frames.push("(to the end of the recording)".to_owned());
-    }
+    frames.extend(key.open.map(end_of_recording));
     frames.iter().map(|frame| frame.replace(';', ",")).collect()
 }
 

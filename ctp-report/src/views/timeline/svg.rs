@@ -14,6 +14,7 @@ use crate::findings::crash::Crash;
 use crate::load::Model;
 use crate::names::Names;
 use crate::text::units;
+use crate::text::xml::escape;
 use crate::time_scale::Scale;
 use crate::views::timeline::model::{self, Arrows, Member, Row, Selection, Shown};
 
@@ -110,10 +111,12 @@ fn file(chart: &Chart, title: Option<&str>) -> String {
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
          <svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
-         viewBox=\"0 0 {WIDTH} {height}\" data-from=\"{}\" data-to=\"{}\" data-left=\"{LEFT}\" \
+         viewBox=\"0 0 {WIDTH} {height}\" role=\"graphics-document\" \
+         aria-label=\"Timeline of {}\" data-from=\"{}\" data-to=\"{}\" data-left=\"{LEFT}\" \
          data-chart=\"{CHART}\">\n<style><![CDATA[\n{STYLE}]]></style>\n{}\
          <rect class=\"paper\" width=\"{WIDTH}\" height=\"{height}\"/>\n\
          {head}{axes}{body}{threads}<script><![CDATA[\n{SCRIPT}]]></script>\n</svg>\n",
+        escape(&about(chart.selection)),
         from.0,
         to.0,
         frame::PATTERNS,

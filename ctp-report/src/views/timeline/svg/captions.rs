@@ -13,7 +13,8 @@ use crate::views::timeline::model::{Activity, By, Mark, Member, Piece, Row};
 /// The style class for a verdict.
 pub fn class(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Deadlock | Verdict::Stuck | Verdict::MaybeStuck => "bad",
+        Verdict::Deadlock | Verdict::Stuck => "bad",
+        Verdict::MaybeStuck => "likely",
         Verdict::Busy => "warn",
         Verdict::Unknown => "unsure",
         _ => "good",

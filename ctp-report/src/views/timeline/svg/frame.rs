@@ -34,12 +34,12 @@ const HEADLINE: usize = 100;
 /// The lines of the legend: classes and their meanings.
 const LEGEND: [&[(&str, &str)]; 3] = [
     &[
-        ("stuck", "stuck: red to an open end"),
+        ("stuck", "stuck, to an open end"),
+        ("stuck likely", "STUCK?: likely"),
         ("busy", "has kept its thread for long"),
         ("runs", "runs"),
         ("shades", "runs and waits, too short to draw"),
         ("born", "born, not run yet"),
-        ("lost-key", "lost, unknown"),
     ],
     &[
         ("fd", "waits for an fd"),
@@ -47,6 +47,7 @@ const LEGEND: [&[(&str, &str)]; 3] = [
         ("others", "a lock, channel, coroutine"),
         ("turn", "yields"),
         ("untold", "another resource, or not recorded"),
+        ("lost-key", "lost, unknown"),
     ],
     &[
         ("wakes", "woken"),

@@ -20,6 +20,11 @@ const PLACE_CHARS: usize = 20;
 const MIN_LABEL_WIDTH: u64 = 60;
 const MIN_TOOLTIP_WIDTH: u64 = 4;
 
+/// The width of the sign of a closed resource, and how far from the beginning of a bar such a sign
+/// moves the label, in pixels.
+const CLOSING_WIDTH: u64 = 3;
+const CLOSING_ROOM: u64 = 150;
+
 /// How many wakers of a row have a tooltip.
 const MAX_WAKERS: usize = 16;
 
@@ -55,11 +60,18 @@ pub fn draw(chart: &Chart, row: &Row, style: &Style, y: u64) -> String {
     let place = text::cut_middle(&place, PLACE_CHARS);
     let number = member.id.0.to_string().len();
     let room = NAME_CHARS.saturating_sub(number + text::columns(&place));
-    let find = format!("{name} #{} {at}", member.id.0).to_lowercase();
+    let state = captions::end(member);
+    let function = captions::function(chart, member);
+    let open = row
+        .open
+        .as_ref()
+        .map(|piece| captions::open(chart, member, piece));
+    let open = open.unwrap_or_default();
+    let find = format!("{name} #{} {function} {at} {state} {open}", member.id.0).to_lowercase();
     let class = captions::row_class(chart, member);
     let base = y + style.height / 2 + 4;
     format!(
-        "<g class=\"row\" data-find=\"{}\"><title>{}</title>\
+        "<g class=\"row of-{class}\" data-find=\"{}\"><title>{}</title>\
          <rect class=\"hit\" x=\"5\" y=\"{y}\" width=\"{}\" height=\"{}\"/>\
          <text class=\"name {class}\" x=\"10\" y=\"{base}\">{} <tspan class=\"id\">#{}</tspan></text>\
          <text class=\"place\" x=\"{}\" y=\"{base}\">{}</text>\n{}{}{}</g>\n",
@@ -228,25 +240,42 @@ fn labels(chart: &Chart, row: &Row, base: u64) -> String {
         .filter(|bar| MIN_LABEL_WIDTH * PIXEL <= bar.width)
     {
         if let Some(words) = captions::label(chart, &bar.piece) {
-            drawn += &label(bar, base, &words);
+            drawn += &label(bar, bar.x, base, &words);
         }
     }
     if let Some(bar) = model::open(row, &chart.scale) {
-        drawn += &label(&bar, base, &captions::open(chart, &row.member, &bar.piece));
+        let words = captions::open(chart, &row.member, &bar.piece);
+        let from = after_closings(chart, row, &bar);
+        drawn += &label(&bar, from, base, &words);
     }
     drawn
 }
 
-fn label(bar: &Bar, base: u64, words: &str) -> String {
+/// Where the label of a bar begins, so that no sign of a closed resource near the beginning covers
+/// the label.
+fn after_closings(chart: &Chart, row: &Row, bar: &Bar) -> u64 {
+    let near = bar.x..=bar.x + CLOSING_ROOM * PIXEL;
+    let all = row.closes.all().iter();
+    let signs = all
+        .map(|mark| chart.scale.x(mark.at))
+        .filter(|x| near.contains(x));
+    let last = signs.max();
+    last.map_or(bar.x, |x| {
+        (x + CLOSING_WIDTH * PIXEL).min(bar.x + bar.width)
+    })
+}
+
+/// Draws a label that begins at `from`, on the time axis.
+fn label(bar: &Bar, from: u64, base: u64, words: &str) -> String {
     let tone = match bar.style {
         BarStyle::Lost => "over",
         BarStyle::Stuck | BarStyle::Runs => "light",
         _ => "dark",
     };
-    let fits = (text::columns(words) as u64 * 6 + 10) * PIXEL <= bar.width;
+    let to = bar.x + bar.width;
+    let fits = (text::columns(words) as u64 * 6 + 10) * PIXEL <= to - from;
     let unseen = if fits { "" } else { " unseen" };
-    let x = LEFT + bar.x * CHART / UNITS + 5;
-    let (from, to) = (bar.x, bar.x + bar.width);
+    let x = LEFT + from * CHART / UNITS + 5;
     format!(
         "<text class=\"in {tone}{unseen}\" x=\"{x}\" y=\"{base}\" data-a=\"{from}\" \
          data-b=\"{to}\">{}</text>\n",
