@@ -95,8 +95,12 @@ pub enum View {
 /// Order and filters of the table of sites.
 #[derive(Clone, Debug)]
 pub struct SitesView {
-    /// The column to sort by.
-    pub sort: Sort,
+    /// The columns to sort by, the most important first.
+    pub sort: Vec<Sort>,
+    /// The columns to show, in this order. Empty shows the usual columns.
+    pub fields: Vec<SiteField>,
+    /// How many rows to show. The others are summed up. `None` shows all.
+    pub limit: Option<usize>,
     /// Hides sites with a smaller share, in percent.
     pub percent_limit: f64,
     /// Names of lints to hide.
@@ -223,6 +227,8 @@ pub enum Sort {
     Count,
     /// Mean wait.
     Mean,
+    /// The length that 99 % of the ended waits did not exceed.
+    P99,
     /// Longest wait.
     Max,
     /// Time spent running after resuming there.
@@ -231,6 +237,41 @@ pub enum Sort {
     Site,
     /// Name of the function.
     Function,
+}
+
+/// Columns of the table of sites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum SiteField {
+    /// Share of all waiting time.
+    Share,
+    /// Coroutines that waited there.
+    Coroutines,
+    /// Waits.
+    Waits,
+    /// Waits that have not ended.
+    Open,
+    /// Mean wait.
+    Mean,
+    /// The length that half of the ended waits did not exceed.
+    P50,
+    /// The length that 99 % of the ended waits did not exceed.
+    P99,
+    /// Longest wait.
+    Max,
+    /// Standard deviation of the ended waits.
+    Stddev,
+    /// Time spent waiting.
+    Waited,
+    /// Time spent running after resuming there.
+    Run,
+    /// What is waited for.
+    Resource,
+    /// Name that the program gave.
+    Name,
+    /// Function.
+    Function,
+    /// File and line.
+    Site,
 }
 
 /// What the widths in a flame graph mean.

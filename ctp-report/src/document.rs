@@ -107,7 +107,7 @@ pub fn write(
     write_to(Output::of(config, out), config, about, fields, page)
 }
 
-/// Like [`write`], for any output.
+/// Like [`write()`], for any output.
 ///
 /// # Errors
 /// If the output cannot be written.

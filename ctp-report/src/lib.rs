@@ -45,8 +45,8 @@ mod text;
 mod time_scale;
 
 pub use config::{
-    By, Config, Detail, ExportView, FlameView, Format, HtmlView, SitesView, Sort, StacksView,
-    StuckView, TimelineView, TracksView, View,
+    By, Config, Detail, ExportView, FlameView, Format, HtmlView, SiteField, SitesView, Sort,
+    StacksView, StuckView, TimelineView, TracksView, View,
 };
 pub use findings::gate::Status;
 pub use load::memory::end_when_too_large;

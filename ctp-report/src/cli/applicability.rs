@@ -10,7 +10,7 @@ use clap::parser::ValueSource;
 type Rule = (&'static [&'static str], &'static [&'static str]);
 
 const RULES: [Rule; 9] = [
-    (&["sort", "percent_limit", "allow"], &[]),
+    (&["sort", "fields", "limit", "percent_limit", "allow"], &[]),
     (
         &["threshold"],
         &[

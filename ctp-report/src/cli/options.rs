@@ -11,7 +11,7 @@ use symbolize::SearchPaths;
 use super::values;
 use crate::config::ignore::Ignore;
 use crate::config::{
-    By, ExportView, FlameView, Format, HtmlView, SitesView, Sort, StacksView, StuckView,
+    By, ExportView, FlameView, Format, HtmlView, SiteField, SitesView, Sort, StacksView, StuckView,
     TimelineView, TracksView, View,
 };
 use crate::findings::lints::LINTS;
@@ -58,9 +58,21 @@ pub(super) struct ViewArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Sites")]
 pub(super) struct SitesArgs {
-    /// Column to sort sites by
-    #[arg(short, long, value_name = "KEY", default_value = "share")]
-    pub(super) sort: Sort,
+    /// Columns to sort sites by, the most important first, like max,count
+    #[arg(
+        short,
+        long,
+        value_name = "KEYS",
+        default_value = "share",
+        value_delimiter = ','
+    )]
+    pub(super) sort: Vec<Sort>,
+    /// Columns to show, in this order, like waits,p50,p99,max,function,site
+    #[arg(short = 'F', long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub(super) fields: Vec<SiteField>,
+    /// Show at most this many sites, and sum up the rest
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(super) limit: Option<usize>,
     /// Hide sites with less than this share of the waiting time
     #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = values::parse_percent)]
     pub(super) percent_limit: f64,
@@ -233,6 +245,8 @@ impl SitesArgs {
     pub(super) fn into_view(self) -> View {
         View::Sites(SitesView {
             sort: self.sort,
+            fields: self.fields,
+            limit: self.limit,
             percent_limit: self.percent_limit,
             allow: self.allow,
         })

@@ -48,11 +48,12 @@ pub fn width(heading: &str, rows: &[Vec<String>], column: usize) -> usize {
         .max(text::columns(heading))
 }
 
-/// Width in characters that a line has left for the last two columns.
-pub fn room_for_two(columns: &[Column], rows: &[Vec<String>]) -> usize {
-    let figures = columns.len() - 2;
-    let figures = (0..figures).map(|i| width(columns[i].0, rows, i) + GAP.len());
-    text::WIDTH.saturating_sub(MARGIN.len() + figures.sum::<usize>() + GAP.len())
+/// Width in characters that a line has left for the columns with these indices together.
+pub fn room_for(wide: &[usize], columns: &[Column], rows: &[Vec<String>]) -> usize {
+    let others = (0..columns.len()).filter(|i| !wide.contains(i));
+    let others = others.map(|i| width(columns[i].0, rows, i));
+    let gaps = GAP.len() * columns.len().saturating_sub(1);
+    text::WIDTH.saturating_sub(MARGIN.len() + others.sum::<usize>() + gaps)
 }
 
 fn line(columns: &[Column], widths: &[usize], cells: &[String]) -> String {

@@ -10,6 +10,7 @@ use crate::evidence::resource;
 use crate::load::Model;
 use crate::names::{CodePlace, Names, duplicates};
 use crate::text::units;
+use crate::views::sites::quantiles::Quantiles;
 
 /// A site. In a trace with totals by name: all coroutines of a name.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -52,8 +53,13 @@ pub struct Times {
     pub mean_ns: u64,
     /// The longest wait.
     pub max_ns: u64,
+    /// At least half of the ended waits took no longer.
+    pub p50_ns: Option<u64>,
     /// At least 99 % of the ended waits took no longer.
     pub p99_ns: Option<u64>,
+    /// The standard deviation of the ended waits, if these are in the trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stddev_ns: Option<u64>,
     /// Time run after these waits, each to the next wait or the end of the recording.
     pub ran_ns: u64,
     /// The longest of these runs.
@@ -89,7 +95,7 @@ pub fn first_runs(model: &Model, names: &Names) -> Vec<(u64, String, String)> {
 
 /// Returns the rows in the requested order: a row for each site, or for each name if the trace has
 /// totals.
-pub fn rows(model: &Model, names: &Names, view: &SitesView) -> Vec<Row> {
+pub fn rows(model: &Model, names: &Names, quantiles: &Quantiles, view: &SitesView) -> Vec<Row> {
     let mut rows: Vec<Row> = if model.is_by_name() {
         let all = model.trace_model.by_name();
         all.iter()
@@ -98,7 +104,7 @@ pub fn rows(model: &Model, names: &Names, view: &SitesView) -> Vec<Row> {
     } else {
         let all = model.trace_model.sites();
         all.iter()
-            .map(|site_stats| row_of_site(model, names, site_stats))
+            .map(|site_stats| row_of_site(model, names, quantiles, site_stats))
             .collect()
     };
     let all = rows.iter().map(|row| row.times.waited_ns);
@@ -108,7 +114,7 @@ pub fn rows(model: &Model, names: &Names, view: &SitesView) -> Vec<Row> {
     }
     rows.retain(|row| view.percent_limit <= row.share);
     distinguish(&mut rows);
-    rows.sort_by(|a, b| order(view.sort, a, b).then_with(|| a.at().cmp(&b.at())));
+    rows.sort_by(|a, b| order(&view.sort, a, b).then_with(|| a.at().cmp(&b.at())));
     rows
 }
 
@@ -124,7 +130,8 @@ fn distinguish(rows: &mut [Row]) {
     );
 }
 
-fn row_of_site(model: &Model, names: &Names, site: &SiteStats) -> Row {
+fn row_of_site(model: &Model, names: &Names, quantiles: &Quantiles, site: &SiteStats) -> Row {
+    let of_waits = quantiles.of(site);
     let label = names.of(site.site).cloned().unwrap_or_default();
     let mut all = Histogram::default();
     let name = model.trace_model.name(site.name);
@@ -146,7 +153,9 @@ fn row_of_site(model: &Model, names: &Names, site: &SiteStats) -> Row {
             waited_ns: all.sum().0,
             mean_ns: all.mean().unwrap_or_default().0,
             max_ns: all.max().unwrap_or_default().0,
-            p99_ns: site.waits.bound(99).map(|bound| bound.0),
+            p50_ns: of_waits.p50_ns,
+            p99_ns: of_waits.p99_ns,
+            stddev_ns: of_waits.stddev_ns,
             ran_ns: site.runs.sum().0,
             longest_run_ns: site.runs.max().unwrap_or_default().0,
             measured: all.count() > 0,
@@ -185,7 +194,9 @@ fn row_of_name(model: &Model, names: &Names, named: &Named) -> Row {
             waited_ns,
             mean_ns: waited_ns.checked_div(measured).unwrap_or_default(),
             max_ns: waiting.max.max(open.max().unwrap_or_default()).0,
+            p50_ns: waiting.bound(50, named.bins).map(|bound| bound.0),
             p99_ns: waiting.bound(99, named.bins).map(|bound| bound.0),
+            stddev_ns: None,
             ran_ns: named.running.sum.0,
             longest_run_ns: named.running.max.0,
             measured: measured > 0,
@@ -194,12 +205,21 @@ fn row_of_name(model: &Model, names: &Names, named: &Named) -> Row {
     }
 }
 
-fn order(sort: Sort, a: &Row, b: &Row) -> std::cmp::Ordering {
+/// Compares by the first key by which the rows differ.
+fn order(keys: &[Sort], a: &Row, b: &Row) -> std::cmp::Ordering {
+    let mut orders = keys.iter().map(|key| order_by(*key, a, b));
+    orders
+        .find(|order| order.is_ne())
+        .unwrap_or(std::cmp::Ordering::Equal)
+}
+
+fn order_by(sort: Sort, a: &Row, b: &Row) -> std::cmp::Ordering {
     match sort {
         Sort::Share => b.times.waited_ns.cmp(&a.times.waited_ns),
         Sort::Coroutines => b.coroutines.cmp(&a.coroutines),
         Sort::Count => b.events.cmp(&a.events),
         Sort::Mean => b.times.mean_ns.cmp(&a.times.mean_ns),
+        Sort::P99 => b.times.p99_ns.cmp(&a.times.p99_ns),
         Sort::Max => b.times.max_ns.cmp(&a.times.max_ns),
         Sort::Run => b.times.ran_ns.cmp(&a.times.ran_ns),
         Sort::Site => (&a.place.file, a.place.line).cmp(&(&b.place.file, b.place.line)),

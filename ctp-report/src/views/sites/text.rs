@@ -3,35 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
+use crate::config::SitesView;
 use crate::document::hints;
 use crate::names::label;
-use crate::text::table::{self, Column, Side};
-use crate::text::{self, Page, units};
+use crate::text::{self, Page, table, units};
+use crate::views::sites::columns;
 use crate::views::sites::model::Row;
-
-const COLUMNS: [Column; 7] = columns("function", "site");
-const COLUMNS_BY_NAME: [Column; 7] = columns("name", "spawned at");
-
-const fn columns(name: &'static str, place: &'static str) -> [Column; 7] {
-    [
-        ("share", Side::Right),
-        ("coroutines", Side::Right),
-        ("waits", Side::Right),
-        ("mean", Side::Right),
-        ("max", Side::Right),
-        (name, Side::Left),
-        (place, Side::Left),
-    ]
-}
-
-/// The column of given names, before the column of functions, if there are any.
-const NAMES: Column = ("name", Side::Left);
-
-/// The index of the column of functions, or of given names.
-const FUNCTION: usize = 5;
-
-/// The maximum width of the column of given names.
-const MAX_NAME: usize = 14;
 
 /// How many of the longest runs are listed.
 const MAX_RUNS: usize = 3;
@@ -40,61 +17,46 @@ const MAX_RUNS: usize = 3;
 const LONG_RUN_NS: u64 = 10_000_000;
 
 /// Writes the table, by name if the trace has totals.
-pub fn table(page: &mut Page, rows: &[Row], by_name: bool) -> io::Result<()> {
+pub fn table(page: &mut Page, rows: &[Row], view: &SitesView, by_name: bool) -> io::Result<()> {
     if rows.is_empty() {
         return page.line(
             "No site to show: no coroutine waited, or --percent-limit is above all of them.",
         );
     }
-    let duplicates = Duplicates::of(rows);
-    let mut cells: Vec<Vec<String>> = rows.iter().map(|row| cells(row, &duplicates)).collect();
-    let columns = if by_name { COLUMNS_BY_NAME } else { COLUMNS };
-    let mut columns = columns.to_vec();
-    if rows.iter().any(|row| row.given.is_some()) {
-        columns.insert(FUNCTION, NAMES);
-        let given = rows
+    let (shown, rest) = rows.split_at(view.limit.unwrap_or(rows.len()).min(rows.len()));
+    let fields = columns::fields(view, shown);
+    let duplicates = Duplicates::of(shown);
+    let cells = shown.iter().map(|row| {
+        let function = function(row, &duplicates);
+        let cells = fields
             .iter()
-            .map(|row| row.given.as_deref().unwrap_or_default());
-        for (cells, given) in cells.iter_mut().zip(given) {
-            cells.insert(FUNCTION, text::cut(given, MAX_NAME));
-        }
-    }
-    fit(&columns, &mut cells);
-    page.lines(&table::lines(&columns, &cells))
+            .map(|field| columns::cell(*field, row, &function));
+        cells.collect()
+    });
+    let mut cells: Vec<Vec<String>> = cells.collect();
+    let columns: Vec<table::Column> = fields
+        .iter()
+        .map(|field| columns::column(*field, by_name))
+        .collect();
+    columns::fit(&fields, &columns, &mut cells);
+    page.lines(&table::lines(&columns, &cells))?;
+    others(page, rest)
 }
 
-fn cells(row: &Row, duplicates: &Duplicates) -> Vec<String> {
-    let caveat = if row.exact { "" } else { "~" };
-    vec![
-        format!("{caveat}{:.2}%", row.share),
-        units::grouped(row.coroutines),
-        units::grouped(row.events),
-        length(row, row.times.mean_ns),
-        length(row, row.times.max_ns),
-        function(row, duplicates),
-        row.at(),
-    ]
-}
-
-/// A duration, or `-` if no wait was measured.
-fn length(row: &Row, ns: u64) -> String {
-    if row.times.measured {
-        units::duration_ns(ns)
-    } else {
-        "-".to_owned()
+/// Writes the sums of the rows that are not shown.
+fn others(page: &mut Page, rest: &[Row]) -> io::Result<()> {
+    if rest.is_empty() {
+        return Ok(());
     }
-}
-
-/// Shortens the last two columns so that the table fits. Figures are never shortened.
-fn fit(columns: &[Column], cells: &mut [Vec<String>]) {
-    let (function, site) = (columns.len() - 2, columns.len() - 1);
-    let width = |i: usize| table::width(columns[i].0, cells, i);
-    let room = table::room_for_two(columns, cells);
-    let left = width(function).min((room * 2 / 5).max(room.saturating_sub(width(site))));
-    for row in cells {
-        row[function] = text::cut_middle(&row[function], left);
-        row[site] = text::cut_middle(&row[site], room.saturating_sub(left));
-    }
+    let share: f64 = rest.iter().map(|row| row.share).sum();
+    let waits = rest
+        .iter()
+        .fold(0, |sum: u64, row| sum.saturating_add(row.events));
+    page.line(&format!(
+        "  and {} with {share:.2}% of the waiting time, {}",
+        units::counted(rest.len() as u64, "more site"),
+        units::counted(waits, "wait")
+    ))
 }
 
 /// The function, with the awaited resource or the awaiting function if rows would look the same

@@ -102,7 +102,7 @@ fn cells(line: &Line) -> Vec<String> {
 /// Shortens names and places so that the table fits. Figures are never shortened.
 fn fit(cells: &mut [Vec<String>]) {
     let width = |i: usize| table::width(COLUMNS[i].0, cells, i);
-    let room = table::room_for_two(&COLUMNS, cells);
+    let room = table::room_for(&[COLUMNS.len() - 2, COLUMNS.len() - 1], &COLUMNS, cells);
     let name = width(NAME).min(room.saturating_sub(width(PLACE).min(MIN_PLACE_WIDTH)));
     for row in cells {
         row[NAME] = text::cut(&row[NAME], name);
