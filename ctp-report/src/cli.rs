@@ -19,7 +19,8 @@ use crate::config::ignore::Ignore;
 use crate::config::{Config, DEFAULT_INPUT, Detail, View};
 use crate::output;
 use options::{
-    ExchangeArgs, FlameArgs, SitesArgs, StuckArgs, SymbolArgs, Target, TimelineArgs, ViewArgs,
+    ExchangeArgs, FilterArgs, FlameArgs, SitesArgs, StuckArgs, SymbolArgs, Target, TimelineArgs,
+    ViewArgs,
 };
 
 const EXAMPLES: &str = "\
@@ -108,6 +109,8 @@ struct Cli {
     sites: SitesArgs,
     #[command(flatten)]
     stuck: StuckArgs,
+    #[command(flatten)]
+    filter: FilterArgs,
     #[command(flatten)]
     symbols: SymbolArgs,
     /// Trace to read: from ctp-record, or coroTracer JSON lines (- for standard input)
@@ -305,7 +308,8 @@ impl Cli {
         let fixed = self.completions.map(completions);
         let fixed = fixed.or_else(|| self.man.then(man));
         let view = fixed.map(View::Fixed);
-        view.or_else(|| self.view.into_view(self.stuck, &self.flame))
+        let filter = self.filter.into_filter();
+        view.or_else(|| self.view.into_view(self.stuck, filter, &self.flame))
             .or_else(|| self.exchange.into_view(time, threshold))
             .or_else(|| self.timeline.into_view(threshold, title))
             .or_else(|| self.flame.into_view(self.json))

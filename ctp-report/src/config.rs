@@ -1,5 +1,6 @@
 //! The configuration of a run, as parsed from the command line.
 
+pub mod filter;
 pub mod ignore;
 
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use anstream::ColorChoice;
 use ctp_trace::record::Nanos;
 use symbolize::SearchPaths;
 
+use crate::config::filter::Filter;
 use crate::config::ignore::Ignore;
 
 /// The trace that is read by default.
@@ -118,6 +120,8 @@ pub struct StuckView {
     pub all_ids: bool,
     /// Places that are never reported as stuck.
     pub ignore: Ignore,
+    /// Which coroutines and tasks to show and to check.
+    pub filter: Filter,
     /// The Markdown file to write; `-` is standard output. `None` writes a page or JSON.
     pub markdown: Option<PathBuf>,
 }

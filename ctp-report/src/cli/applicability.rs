@@ -9,7 +9,7 @@ use clap::parser::ValueSource;
 /// Options, and the views that use them. An empty list of views stands for the table of sites.
 type Rule = (&'static [&'static str], &'static [&'static str]);
 
-const RULES: [Rule; 9] = [
+const RULES: [Rule; 10] = [
     (&["sort", "fields", "limit", "percent_limit", "allow"], &[]),
     (
         &["threshold"],
@@ -19,6 +19,10 @@ const RULES: [Rule; 9] = [
     ),
     (&["fail"], &["stuck", "markdown"]),
     (&["ignore"], &["stuck", "markdown", "html"]),
+    (
+        &["site", "name", "id", "thread", "state"],
+        &["stuck", "markdown", "html"],
+    ),
     (
         &["ids"],
         &["stuck", "stacks", "last_words", "tree", "markdown"],

@@ -1,5 +1,6 @@
 //! The options, grouped by view, and their conversion into views.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -9,6 +10,7 @@ use regex_lite::Regex;
 use symbolize::SearchPaths;
 
 use super::values;
+use crate::config::filter::Filter;
 use crate::config::ignore::Ignore;
 use crate::config::{
     By, ExportView, FlameView, Format, HtmlView, SiteField, SitesView, Sort, StacksView, StuckView,
@@ -96,6 +98,38 @@ pub(super) struct StuckArgs {
     /// List all ids, instead of a few of each group
     #[arg(long)]
     pub(super) ids: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Filters of --stuck, --markdown and --html, also for --fail")]
+pub(super) struct FilterArgs {
+    /// Show only waits whose function or file:line matches; may be repeated
+    #[arg(long, value_name = "REGEX")]
+    site: Vec<Regex>,
+    /// Show only coroutines and tasks whose name matches; may be repeated
+    #[arg(long, value_name = "REGEX")]
+    name: Vec<Regex>,
+    /// Show only these ids, like 3,10-20
+    #[arg(long, value_name = "IDS", value_delimiter = ',', value_parser = values::parse_ids)]
+    id: Vec<RangeInclusive<u32>>,
+    /// Show only coroutines that ran last on these threads
+    #[arg(long, value_name = "TIDS", value_delimiter = ',')]
+    thread: Vec<u64>,
+    /// Show only these verdicts and states, like stuck or not_woken
+    #[arg(long, value_name = "WORDS", value_delimiter = ',')]
+    state: Vec<String>,
+}
+
+impl FilterArgs {
+    pub(super) fn into_filter(self) -> Filter {
+        Filter {
+            sites: self.site,
+            names: self.name,
+            ids: self.id,
+            threads: self.thread,
+            states: self.state,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -205,7 +239,12 @@ pub(super) enum Target {
 impl ViewArgs {
     /// The requested view. `stuck` has the threshold and says whether to list all ids. `flame` has
     /// the file of a flame graph.
-    pub(super) fn into_view(self, stuck: StuckArgs, flame: &FlameArgs) -> Option<View> {
+    pub(super) fn into_view(
+        self,
+        stuck: StuckArgs,
+        filter: Filter,
+        flame: &FlameArgs,
+    ) -> Option<View> {
         let (threshold, all_ids) = (stuck.threshold, stuck.ids);
         let stacks = self.stacks.map(|id| StacksView {
             id,
@@ -217,7 +256,7 @@ impl ViewArgs {
         if let Some(html) = self.html {
             return Some(View::Html(HtmlView {
                 html,
-                stuck: stuck.into_view(None),
+                stuck: stuck.into_view(filter, None),
                 title: flame.title.clone(),
             }));
         }
@@ -229,7 +268,7 @@ impl ViewArgs {
             .or_else(|| stacks.map(View::Stacks))
             .or_else(|| {
                 let is_requested = self.stuck || self.markdown.is_some();
-                is_requested.then(|| View::Stuck(stuck.into_view(self.markdown)))
+                is_requested.then(|| View::Stuck(stuck.into_view(filter, self.markdown)))
             })
     }
 }
@@ -254,12 +293,13 @@ impl SitesArgs {
 }
 
 impl StuckArgs {
-    fn into_view(self, markdown: Option<PathBuf>) -> StuckView {
+    fn into_view(self, filter: Filter, markdown: Option<PathBuf>) -> StuckView {
         StuckView {
             threshold: self.threshold,
             fail: self.fail,
             all_ids: self.ids,
             ignore: Ignore(self.ignore),
+            filter,
             markdown,
         }
     }

@@ -1,5 +1,7 @@
 //! Parsers of option values.
 
+use std::ops::RangeInclusive;
+
 use ctp_trace::BadDuration;
 use ctp_trace::record::Nanos;
 
@@ -36,6 +38,18 @@ fn parse_moment(text: &str) -> Result<Option<Nanos>, String> {
     moment.map_err(|why: BadDuration| why.to_string())
 }
 
+/// Parses an id, or a range of ids such as `5-9`.
+///
+/// # Errors
+/// If the text has another form, or the range is empty.
+pub fn parse_ids(text: &str) -> Result<RangeInclusive<u32>, String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let ids = first.trim().parse().ok().zip(last.trim().parse().ok());
+    let ids = ids.map(|(first, last): (u32, u32)| first..=last);
+    ids.filter(|ids| !ids.is_empty())
+        .ok_or_else(|| "write ids like 5 or 5-9, separated by commas".to_owned())
+}
+
 /// Parses a number of bytes, with K, M, G or T for powers of 1024.
 ///
 /// # Errors
@@ -69,6 +83,15 @@ mod tests {
         assert_eq!(parse_window(" , 5s"), Ok((Nanos(0), Some(five))));
         for text in ["", "1s", "5s,1s", "1s,1s", "a,b"] {
             assert!(parse_window(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn ids_are_parsed() {
+        assert_eq!(parse_ids("5"), Ok(5..=5));
+        assert_eq!(parse_ids("5-9"), Ok(5..=9));
+        for text in ["", "-", "9-5", "a", "5-", "1,2"] {
+            assert!(parse_ids(text).is_err(), "{text}");
         }
     }
 

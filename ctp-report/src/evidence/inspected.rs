@@ -13,6 +13,7 @@ use ctp_trace::record::{InspectedTask, TaskKind, TaskState};
 use ctp_trace::verdict::Verdict;
 use ctp_trace::verdict::inspected::{InspectedJudgement, InspectedReason};
 
+use crate::config::filter::{Filter, Subject};
 use crate::config::ignore::Ignore;
 use crate::evidence::inspected::site::StackSite;
 
@@ -25,6 +26,24 @@ pub struct TaskGroup<'m> {
 }
 
 type Key = (Verdict, InspectedReason, &'static str, String);
+
+/// Keeps the tasks that the filter admits.
+pub fn filter(judged: &mut Vec<JudgedTask>, filter: &Filter) {
+    if filter.is_empty() {
+        return;
+    }
+    judged.retain(|member| {
+        let (task, site) = (member.task, StackSite::of(member.task, member.stack));
+        filter.admits(&Subject {
+            id: task.id.0,
+            function: &site.function,
+            at: site.at().as_deref(),
+            name: &site::name_of(task),
+            thread: (0 < task.polled_by).then_some(task.polled_by.into()),
+            states: [member.judgement.verdict.word(), state_word(task.state)],
+        })
+    });
+}
 
 /// Groups tasks: the worst verdict first, then the largest group.
 pub fn groups<'m>(judged: Vec<JudgedTask<'m>>, ignore: &Ignore) -> Vec<TaskGroup<'m>> {

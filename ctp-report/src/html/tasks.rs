@@ -5,7 +5,7 @@ use ctp_trace::model::JudgedTask;
 use super::table::{Definition, Kind, Table, Value};
 use crate::config::StuckView;
 use crate::evidence::inspected::site::name_of;
-use crate::evidence::inspected::{groups, kind_word, state_word, wakers, words};
+use crate::evidence::inspected::{filter, groups, kind_word, state_word, wakers, words};
 use crate::load::Model;
 use crate::names::{Names, source};
 use crate::text;
@@ -28,7 +28,8 @@ const COLUMNS: [Definition; 13] = [
 
 /// Returns the table, the worst verdicts first.
 pub fn table(model: &Model, names: &Names, view: &StuckView) -> Table {
-    let judged = model.trace_model.judge_inspected(view.threshold);
+    let mut judged = model.trace_model.judge_inspected(view.threshold);
+    filter(&mut judged, &view.filter);
     let mut table = Table::new("task", &COLUMNS);
     for group in groups(judged, &view.ignore) {
         let place = group.site.at();

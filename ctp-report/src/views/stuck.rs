@@ -21,7 +21,7 @@ use crate::load::{self, Input, Model};
 use crate::output;
 use crate::text::Page;
 
-pub use model::members;
+pub use model::{admitted, members};
 
 /// Writes the page. With `--fail`, returns whether anything is stuck.
 ///
@@ -72,10 +72,12 @@ pub fn report(
     }
     let mut names = document::names(config, input, model);
     let stacks = document::call_stacks(config, input, model, &mut names);
-    let members = model::members(model, &names, view);
-    let context = model::Context::of(model, &names, &stacks, &members);
+    let all = model::members(model, &names, view);
+    let context = model::Context::of(model, &names, &stacks, &all);
+    let members = model::admitted(model, &names, &all, &view.filter);
     let groups = model::groups(&context, &members);
-    let deadlocks = model::deadlocks::deadlocks(&context, &members);
+    let deadlocks = model::deadlocks::deadlocks(&context, &all);
+    let deadlocks = model::deadlocks::of_members(deadlocks, &members);
     let pool = ThreadInspection::of_blocking_pool(model, &stacks);
     let tasks = unrecorded::groups(model, view);
     let fields = || {
@@ -89,7 +91,9 @@ pub fn report(
             deadlocks: &deadlocks,
             pool: &pool,
             tasks: unrecorded::findings(model, &names, &tasks),
+            left_out: all.len() - members.len(),
         };
+        text::filtered(page, members.len(), all.len())?;
         text::page(page, &shown, (&names, view))?;
         if config.is_quiet() || !page.has_hints() {
             return Ok(());

@@ -41,6 +41,7 @@
 //! | AGG-08 | `histogram_*`, `sites_summary`, `json_sites_summary`: count, sum, mean, bounds and bins, by site and name |
 //! | AGG-09 | `histogram_summary`: a group without data is shown as such |
 //! | AGG-16 | `histogram_summary`: durations that were left out stand next to the figures |
+//! | AGG-18 | `sites_fields`, `filter_*`: the requested columns, order and rows, and how many rows are left out |
 //! | AGG-19 | `histogram_summary`, `sites_summary`: an unfinished wait is an age |
 //! | AGG-22 | `histogram_mixed`: figures of a plain v1 peer, computed from its events |
 //! | CTP-21 | `stuck_busy`: coroutines that run, or were created and never ran |

@@ -13,10 +13,11 @@ use ctp_trace::verdict::inspected::InspectedJudgement;
 use crate::config::{Config, StuckView};
 use crate::document::{self, Output, inspection};
 use crate::evidence::inspected::threads::threads;
-use crate::evidence::inspected::{TaskGroup, groups, threads::ThreadStack};
+use crate::evidence::inspected::{TaskGroup, filter, groups, threads::ThreadStack};
 use crate::findings::gate::{self, Status};
 use crate::load::{Input, Model};
 use crate::names::Names;
+use crate::views::stuck::text as stuck_text;
 
 /// What the page shows.
 pub struct Findings<'m> {
@@ -58,7 +59,10 @@ pub fn report(
 ) -> Result<Status> {
     let mut names = document::names(config, input, model);
     let stacks = document::call_stacks(config, input, model, &mut names);
-    let judged = model.trace_model.judge_inspected(view.threshold);
+    let mut judged = model.trace_model.judge_inspected(view.threshold);
+    let all = judged.len();
+    filter(&mut judged, &view.filter);
+    let admitted = judged.len();
     let groups = groups(judged, &view.ignore);
     let threads = threads(model, &stacks);
     let findings = Findings {
@@ -70,6 +74,7 @@ pub fn report(
     };
     let fields = || inspection::fields(model, &groups, &threads);
     document::write_to(output, config, (model, &names), fields, |page| {
+        stuck_text::filtered(page, admitted, all)?;
         text::page(page, &findings, view)?;
         if config.is_quiet() || !page.has_hints() {
             return Ok(());

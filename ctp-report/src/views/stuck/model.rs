@@ -18,6 +18,7 @@ use ctp_trace::verdict::{Basis, Fact, Judgement, Reason, Verdict};
 use serde::Serialize;
 
 use crate::config::StuckView;
+use crate::config::filter::{Filter, Subject};
 use crate::config::ignore::Ignore;
 use crate::evidence::Member;
 use crate::evidence::busy_threads::Busy;
@@ -89,6 +90,33 @@ pub fn members<'m>(model: &'m Model, names: &Names, view: &StuckView) -> Vec<Mem
             }
         })
         .collect()
+}
+
+/// The coroutines that the filter admits.
+pub fn admitted<'m>(
+    model: &Model,
+    names: &Names,
+    all: &[Member<'m>],
+    filter: &Filter,
+) -> Vec<Member<'m>> {
+    let mut members = all.to_vec();
+    if !filter.is_empty() {
+        members.retain(|member| is_admitted(model, names, member, filter));
+    }
+    members
+}
+
+fn is_admitted(model: &Model, names: &Names, member: &Member, filter: &Filter) -> bool {
+    let (coroutine, judgement) = member;
+    let site = model.trace_model.place_of(coroutine);
+    filter.admits(&Subject {
+        id: coroutine.id.0,
+        function: &names.name_of_row(model, site, coroutine),
+        at: names.at(site).as_deref(),
+        name: &names.of_coroutine(model, coroutine),
+        thread: coroutine.last.map(|event| event.tid),
+        states: [judgement.verdict.word(), judgement.fact.word()],
+    })
 }
 
 /// Groups the coroutines: the worst verdict first, and causes before victims.

@@ -36,6 +36,8 @@ pub struct Shown<'s> {
     pub pool: &'s [ThreadInspection],
     /// Tasks that are not recorded.
     pub tasks: Findings<'s>,
+    /// How many coroutines the filter leaves out.
+    pub left_out: usize,
 }
 
 /// Writes all groups, the worst first. Deadlocks are written cycle by cycle.
@@ -66,6 +68,18 @@ pub fn page(page: &mut Page, shown: &Shown, (names, view): (&Names, &StuckView))
     waiting(page, &idle)
 }
 
+/// Writes how many coroutines or tasks the filter admits, unless all.
+pub fn filtered(page: &mut Page, admitted: usize, all: usize) -> io::Result<()> {
+    if admitted == all {
+        return Ok(());
+    }
+    let (admitted, all) = (units::grouped(admitted as u64), units::grouped(all as u64));
+    page.line(&format!(
+        "# filtered: {admitted} of {all} are shown and checked"
+    ))?;
+    page.gap()
+}
+
 fn of(groups: &[Group], verdict: Verdict) -> impl Iterator<Item = &Group> {
     groups
         .iter()
@@ -76,7 +90,9 @@ fn of(groups: &[Group], verdict: Verdict) -> impl Iterator<Item = &Group> {
 /// if some coroutine is stuck and others make progress.
 fn summary(page: &mut Page, shown: &Shown, threshold: Nanos) -> io::Result<()> {
     let groups = shown.groups;
-    let still = no_progress(groups, threshold);
+    // The coroutines that the filter leaves out may make progress.
+    let is_whole = shown.left_out == 0;
+    let still = no_progress(groups, threshold).filter(|_| is_whole);
     if !groups.iter().any(|group| group.verdict().is_stuck()) {
         let busy: Vec<&Group> = of(groups, Verdict::Busy).collect();
         if shown.tasks.is_any_stuck() {

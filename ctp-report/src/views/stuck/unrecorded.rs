@@ -18,6 +18,7 @@ use crate::text::{Page, units};
 pub fn groups<'m>(model: &'m Model, view: &StuckView) -> Vec<TaskGroup<'m>> {
     let mut judged = model.trace_model.judge_inspected(view.threshold);
     judged.retain(|member| !member.task.is_recorded());
+    evidence::filter(&mut judged, &view.filter);
     evidence::groups(judged, &view.ignore)
 }
 

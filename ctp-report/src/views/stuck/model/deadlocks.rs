@@ -65,6 +65,16 @@ pub struct Link {
     pub site: ctp_trace::record::SiteId,
 }
 
+/// The cycles to which any of these coroutines belongs.
+pub fn of_members(mut deadlocks: Vec<Deadlock>, members: &[Member]) -> Vec<Deadlock> {
+    let ids: BTreeSet<u32> = members
+        .iter()
+        .map(|(coroutine, _)| coroutine.id.0)
+        .collect();
+    deadlocks.retain(|deadlock| deadlock.cycle.iter().any(|link| ids.contains(&link.id)));
+    deadlocks
+}
+
 /// Returns the cycles that are not ignored, certain cycles first.
 pub fn deadlocks(context: &Context, members: &[Member]) -> Vec<Deadlock> {
     let judged: BTreeMap<CoroutineId, Judgement> = members

@@ -1,0 +1,125 @@
+//! Which coroutines and tasks a page shows.
+
+use std::ops::RangeInclusive;
+
+use regex_lite::Regex;
+
+/// Conditions that all must hold. A condition with several values holds if any of them matches, and
+/// a condition without values always holds.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Patterns for the function, or for the file and line, of the place.
+    pub sites: Vec<Regex>,
+    /// Patterns for the name.
+    pub names: Vec<Regex>,
+    /// Ids.
+    pub ids: Vec<RangeInclusive<u32>>,
+    /// The kernel's ids of threads on which the coroutine ran last.
+    pub threads: Vec<u64>,
+    /// Verdicts, such as `STUCK`, or states, such as `NOT_WOKEN`.
+    pub states: Vec<String>,
+}
+
+/// What a filter looks at.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Subject<'s> {
+    /// The id.
+    pub id: u32,
+    /// The function at the place.
+    pub function: &'s str,
+    /// The file and line of the place.
+    pub at: Option<&'s str>,
+    /// The name.
+    pub name: &'s str,
+    /// The thread on which the coroutine ran last, if known.
+    pub thread: Option<u64>,
+    /// The verdict and the state, as words.
+    pub states: [&'s str; 2],
+}
+
+impl Filter {
+    /// Whether all subjects are shown.
+    pub fn is_empty(&self) -> bool {
+        let is_open = self.sites.is_empty() && self.names.is_empty() && self.ids.is_empty();
+        is_open && self.threads.is_empty() && self.states.is_empty()
+    }
+
+    /// Whether the subject is shown.
+    pub fn admits(&self, subject: &Subject) -> bool {
+        let is_site = |pattern: &Regex| {
+            let is_at = subject.at.is_some_and(|at| pattern.is_match(at));
+            is_at || pattern.is_match(subject.function)
+        };
+        let is_state = |state: &String| {
+            let mut states = subject.states.iter();
+            states.any(|word| word.eq_ignore_ascii_case(state))
+        };
+        is_any(&self.sites, is_site)
+            && is_any(&self.names, |pattern| pattern.is_match(subject.name))
+            && is_any(&self.ids, |ids| ids.contains(&subject.id))
+            && is_any(&self.threads, |tid| subject.thread == Some(*tid))
+            && is_any(&self.states, is_state)
+    }
+}
+
+fn is_any<T>(values: &[T], is_match: impl FnMut(&T) -> bool) -> bool {
+    values.is_empty() || values.iter().any(is_match)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SUBJECT: Subject = Subject {
+        id: 7,
+        function: "app::read",
+        at: Some("src/main.rs:64"),
+        name: "conn-7",
+        thread: Some(40),
+        states: ["STUCK?", "NOT_WOKEN"],
+    };
+
+    fn pattern(text: &str) -> Vec<Regex> {
+        vec![text.parse().unwrap()]
+    }
+
+    // AGG-18
+    #[test]
+    fn all_conditions_must_hold() {
+        let filter = Filter {
+            sites: pattern("main\\.rs:64$"),
+            names: pattern("^conn"),
+            ids: vec![1..=2, 5..=9],
+            threads: vec![40],
+            states: vec!["stuck?".to_owned()],
+        };
+        assert!(!filter.is_empty() && filter.admits(&SUBJECT));
+        let others = [
+            Subject {
+                at: None,
+                ..SUBJECT
+            },
+            Subject {
+                name: "x",
+                ..SUBJECT
+            },
+            Subject { id: 3, ..SUBJECT },
+            Subject {
+                thread: None,
+                ..SUBJECT
+            },
+            Subject {
+                states: ["STUCK", "NOT_WOKEN"],
+                ..SUBJECT
+            },
+        ];
+        assert!(!others.iter().any(|other| filter.admits(other)));
+    }
+
+    #[test]
+    fn empty_filter_admits_everything() {
+        let filter = Filter::default();
+        assert!(filter.is_empty() && filter.admits(&SUBJECT));
+        assert!(filter.admits(&Subject::default()));
+    }
+}
