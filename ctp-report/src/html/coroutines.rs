@@ -33,8 +33,8 @@ const COLUMNS: [Definition; 17] = [
 
 /// Returns the table, the worst verdicts first.
 pub fn table(model: &Model, names: &Names, view: &StuckView) -> Table {
-    let all = stuck::members(model, names, view);
-    let mut members = stuck::admitted(model, names, &all, &view.filter);
+    let mut members = stuck::members(model, names, view);
+    members.retain(|member| stuck::is_admitted(model, names, member, &view.filter));
     members.sort_by_key(|(coroutine, judgement)| {
         let age = std::cmp::Reverse(judgement.age);
         (judgement.verdict, age, coroutine.id)

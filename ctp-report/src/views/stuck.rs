@@ -21,7 +21,7 @@ use crate::load::{self, Input, Model};
 use crate::output;
 use crate::text::Page;
 
-pub use model::{admitted, members};
+pub use model::{is_admitted, members};
 
 /// Writes the page. With `--fail`, returns whether anything is stuck.
 ///

@@ -10,6 +10,7 @@ mod place;
 mod relations;
 pub mod usual;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use ctp_trace::model::{Blocks, Closing, Coroutine, Levels};
@@ -92,21 +93,23 @@ pub fn members<'m>(model: &'m Model, names: &Names, view: &StuckView) -> Vec<Mem
         .collect()
 }
 
-/// The coroutines that the filter admits.
-pub fn admitted<'m>(
+/// The coroutines that the filter admits. Not a copy if these are all, since there may be many.
+pub fn admitted<'a, 'm>(
     model: &Model,
     names: &Names,
-    all: &[Member<'m>],
+    all: &'a [Member<'m>],
     filter: &Filter,
-) -> Vec<Member<'m>> {
-    let mut members = all.to_vec();
-    if !filter.is_empty() {
-        members.retain(|member| is_admitted(model, names, member, filter));
+) -> Cow<'a, [Member<'m>]> {
+    if filter.is_empty() {
+        return Cow::Borrowed(all);
     }
-    members
+    let members = all.iter().copied();
+    let members = members.filter(|member| is_admitted(model, names, member, filter));
+    Cow::Owned(members.collect())
 }
 
-fn is_admitted(model: &Model, names: &Names, member: &Member, filter: &Filter) -> bool {
+/// Whether the filter admits a coroutine.
+pub fn is_admitted(model: &Model, names: &Names, member: &Member, filter: &Filter) -> bool {
     let (coroutine, judgement) = member;
     let site = model.trace_model.place_of(coroutine);
     filter.admits(&Subject {
