@@ -95,8 +95,10 @@
 //! buffer repeats that check now and then, and a traced future's first wakers in a thread make a
 //! few more calls.
 //!
-//! An event never waits. A fork, and attaching after an exec, wait for the recorder's answer, for half
-//! a second at most. The probe does not find coroutines or wakes by itself, and does not run without
+//! An event never waits, with an exception: if the recorder could not copy the stack of a coroutine in
+//! three attempts, a run of that coroutine may wait for the copy, for 50 ms at most ([`freeze`]). A fork,
+//! and attaching after an exec, wait for the recorder's answer, for half a second at most.
+//! The probe does not find coroutines or wakes by itself, and does not run without
 //! 64-bit atomics (Cortex-M and RV32 have none).
 #![no_std]
 
@@ -163,5 +165,5 @@ pub use protocol::wait::{
 };
 pub use protocol::{
     aggregate, attach_request, audit, branches, chain, clock, control, create, dialect, doorbell,
-    holders, inspect, intern, lane, live_wakers, slot, station_copy, suspended_stack, wake,
+    freeze, holders, inspect, intern, lane, live_wakers, slot, station_copy, suspended_stack, wake,
 };

@@ -6,6 +6,7 @@ mod auxv;
 mod calls;
 mod clock;
 mod environment;
+mod freeze;
 mod memory;
 mod not_attached;
 mod platform;

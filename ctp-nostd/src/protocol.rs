@@ -10,6 +10,7 @@ pub mod control;
 pub mod create;
 pub mod dialect;
 pub mod doorbell;
+pub mod freeze;
 pub mod holders;
 pub mod inspect;
 pub mod intern;

@@ -3,6 +3,7 @@
 pub mod cost;
 mod exit;
 pub mod final_snapshot;
+mod frozen;
 mod laneless;
 pub mod post_run;
 mod refused;
@@ -144,6 +145,7 @@ impl<'c> Closing<'c> {
         lines.extend(self.filtered());
         lines.extend(self.crowded_out());
         lines.extend(self.laneless());
+        lines.extend(self.frozen_to_the_limit());
         lines.extend(self.turned_away());
         lines.extend(self.unreached());
         lines.extend(self.damaged());

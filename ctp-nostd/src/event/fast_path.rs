@@ -22,6 +22,7 @@ use crate::memory::Region;
 use crate::platform::mode::{ANY, RecordingMode, USUAL, USUAL_FLIGHT, in_mode};
 use crate::platform::{Local, Platform, Probe, attachment};
 use crate::protocol::aggregate::Bins;
+use crate::protocol::control::FREEZES;
 use crate::protocol::intern::site::SiteWord;
 use crate::protocol::lane::Payload;
 use crate::protocol::slot::{self, Epoch, EventKind, Tail};
@@ -94,8 +95,22 @@ impl<P: Platform> StationHandle<P> {
         let is_kept = control == 0 || !self.probe.keeps_out(control, kind);
         if !is_kept {
             self.station.leave_out(kind);
+        } else if kind == EventKind::Run && control & FREEZES != 0 {
+            self.wait_while_frozen();
         }
         is_kept
+    }
+
+    /// GO1 to GO3 of `freeze.rs`: waits while the recorder copies the stack of this coroutine.
+    #[cold]
+    #[inline(never)]
+    fn wait_while_frozen(&self) {
+        let Some(freeze) = self.station.freeze(self.generation) else {
+            return;
+        };
+        if !P::wait_while(|| self.station.is_held(freeze)) {
+            self.station.break_freeze(freeze, self.probe.region.header);
+        }
     }
 
     /// Publishes the next event, which the filter keeps, in the station and in the thread's lane.

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, getpriority_process};
 
 use super::clock::{counted_ns, now_ns};
-use super::{Linux, attach, session, thread};
+use super::{Linux, attach, freeze, session, thread};
 use crate::memory::layout::Header;
 use crate::platform::{Local, Platform, Probe, attachment};
 use crate::sync::Ordering;
@@ -58,6 +58,11 @@ unsafe impl Platform for Linux {
     #[inline]
     fn attachment_word() -> &'static AtomicU32 {
         session::attachment_word()
+    }
+
+    #[cold]
+    fn wait_while(is_frozen: impl Fn() -> bool) -> bool {
+        freeze::wait_while(is_frozen)
     }
 
     #[inline]

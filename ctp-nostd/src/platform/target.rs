@@ -12,7 +12,7 @@ use super::probe::Probe;
 use crate::memory::layout::Header;
 
 /// The interface between the probe and the platform that it runs on. Every method must be cheap,
-/// must not block and must not panic.
+/// must not block (except [`wait_while`](Platform::wait_while)) and must not panic.
 ///
 /// On bare metal `now_ns` reads a timer, `thread` returns the number of the core, and `ring` does
 /// nothing, because no recorder sleeps there: a debugger reads the memory, or a dump is taken
@@ -108,6 +108,17 @@ pub unsafe trait Platform: 'static {
     fn has_exited(thread: u32) -> bool {
         let _ = thread;
         false
+    }
+
+    /// Waits until `is_frozen` returns false, for at most [`LIMIT`](crate::freeze::LIMIT). Returns
+    /// false if the time is over. A coroutine waits there while the recorder copies its stack.
+    ///
+    /// The default returns true at once, so that no coroutine waits: on bare metal, no recorder copies
+    /// stacks while the program runs.
+    #[inline]
+    fn wait_while(is_frozen: impl Fn() -> bool) -> bool {
+        let _ = is_frozen;
+        true
     }
 
     /// The attached program, in which [wakers](crate::waker::Waker) find the lane of their thread.

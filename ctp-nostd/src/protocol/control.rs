@@ -52,6 +52,9 @@ const KIND: u32 = 7;
 
 /// Bit of `kind_mask`: all events are dropped. Bit k: events of kind k are dropped.
 const STOPPED: u32 = 1;
+/// Bit of `kind_mask`: drops nothing; before a run, the owner looks for a request (`freeze.rs`). Set
+/// and cleared independently of the filter.
+pub(crate) const FREEZES: u32 = 1 << 5;
 /// Upper bits of `kind_mask`: the only thread from which runs and suspends are kept, or 0.
 const THREAD_SHIFT: u32 = 8;
 /// Thread ids in `kind_mask` are smaller than this.
@@ -151,10 +154,22 @@ impl Header {
 
     /// Recorder: takes step C1. The caller takes C2.
     pub fn command(&self, control: Control) {
-        self.kind_mask.store(control.to_word(), Ordering::Relaxed); // C1
+        self.replace_filter(control.to_word()); // C1
         let is_on = u32::from(!control.stopped);
         self.tracing_on.store(is_on, Ordering::Relaxed);
         self.control_generation.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Replaces all bits but [`FREEZES`], which other threads may change at the same time.
+    fn replace_filter(&self, filter: u32) {
+        let (done, not) = (Ordering::Relaxed, Ordering::Relaxed);
+        let mut before = self.kind_mask.load(Ordering::Relaxed);
+        while let Err(other) =
+            self.kind_mask
+                .compare_exchange_weak(before, filter | before & FREEZES, done, not)
+        {
+            before = other;
+        }
     }
 }
 

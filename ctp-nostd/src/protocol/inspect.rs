@@ -165,6 +165,8 @@ pub struct Counters {
     pub laneless: u32,
     /// Forks that run unrecorded without the recorder's knowledge.
     pub unreached: u32,
+    /// Runs that waited up to the limit for a copy of a stack.
+    pub broken_freezes: u32,
     /// Doorbell bytes that were sent.
     pub wakes_sent: u32,
     /// Doorbell bytes that did not fit into the socket, so the recorder was awake.
@@ -182,6 +184,7 @@ impl AddAssign for Counters {
             (&mut self.unnamed, other.unnamed),
             (&mut self.laneless, other.laneless),
             (&mut self.unreached, other.unreached),
+            (&mut self.broken_freezes, other.broken_freezes),
             (&mut self.wakes_sent, other.wakes_sent),
             (&mut self.wakes_would_block, other.wakes_would_block),
             (&mut self.wakes_failed, other.wakes_failed),
@@ -221,6 +224,7 @@ impl Header {
             unnamed: self.unnamed.load(Ordering::Relaxed),
             laneless: self.laneless.load(Ordering::Relaxed),
             unreached: self.unreached.load(Ordering::Relaxed),
+            broken_freezes: self.broken_freezes.load(Ordering::Relaxed),
             wakes_sent: self.wakes_sent.load(Ordering::Relaxed),
             wakes_would_block: self.wakes_would_block.load(Ordering::Relaxed),
             wakes_failed: self.wakes_failed.load(Ordering::Relaxed),

@@ -6,7 +6,8 @@
 //!   CO1 pc, fp, on the coroutine's stack         CR1 head -> h; event h - 1: a suspend after CO1
 //!   CO2 the suspend: slot with the stack             (acquire, pairs with CO2)
 //!       pointer; head = n + 1        (release)   CR2 pc, fp                            (relaxed)
-//!   CO3 the run: begun = n + 2       (relaxed)   CR3 a copy of the stack, from outside
+//!       waits while frozen: GO1 to GO3           CR3 a copy of the stack, from outside
+//!   CO3 the run: begun = n + 2       (relaxed)
 //!   CO4 fence                        (release)   CR4 fence             (acquire, pairs with CO4)
 //!   CO5 the function of CO1 returns: from now    CR5 begun and head still h, and no event
 //!       on, the coroutine changes its stack          dropped by a filter?              (relaxed)
@@ -18,7 +19,11 @@
 //!
 //! If CR2 or CR3 saw what the coroutine stored after CO4, in a later CO1 or on its stack, then the
 //! fences CO4 and CR4 make CR5 see CO3, so the copy is refused. Therefore a copy that CR5 accepts is
-//! the stack of that suspend. Neither side waits for the other.
+//! the stack of that suspend.
+//!
+//! Usually neither side waits for the other. A coroutine that goes on during three copies in a row may
+//! have to wait before its next CO3, see [`crate::freeze`]. The argument above does not depend on
+//! that.
 //!
 //! After CO2, the coroutine still runs on its stack until the switch to another stack, and may run
 //! there before CO3. That changes variables and the memory below the stack pointer of CO1, but

@@ -15,6 +15,7 @@ mod clock;
 mod control;
 mod dialect;
 mod doorbell;
+mod freeze;
 mod holders;
 mod holders_nested;
 mod intern;

@@ -12,7 +12,7 @@ use crate::check;
 
 /// How the coroutine's run is recorded.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Run {
+pub enum Run {
     /// As an event.
     Kept,
     /// Not at all, because a filter drops it.
@@ -22,15 +22,15 @@ enum Run {
 }
 
 #[derive(Default)]
-struct Coroutine {
-    station: Station,
+pub struct Coroutine {
+    pub station: Station,
     /// A word of its stack.
-    stack: AtomicU64,
+    pub stack: AtomicU64,
 }
 
 impl Coroutine {
     /// Event `n`, with this kind and `addr`.
-    fn event(&self, n: u64, kind: EventKind, addr: u64) {
+    pub fn event(&self, n: u64, kind: EventKind, addr: u64) {
         let tail = Tail {
             kind: kind as u8,
             ..Tail::default()
@@ -46,13 +46,13 @@ impl Coroutine {
     }
 
     /// Event `n`: suspends at the position `at`, which is on the stack too.
-    fn suspend(&self, n: u64, at: u64) {
+    pub fn suspend(&self, n: u64, at: u64) {
         let addr = self.station.store_position(at, 2 * at, at);
         self.event(n, EventKind::Suspend, addr);
     }
 
     /// Goes on, changes its stack, and suspends elsewhere.
-    fn go_on(&self, run: Run) {
+    pub fn go_on(&self, run: Run) {
         let next = match run {
             Run::Kept => {
                 self.event(1, EventKind::Run, 0);
@@ -73,7 +73,7 @@ impl Coroutine {
     }
 
     /// A position, and the stack that was copied there.
-    fn read(&self, is_checked: bool) -> Option<(SuspendedStack, u64)> {
+    pub fn read(&self, is_checked: bool) -> Option<(SuspendedStack, u64)> {
         let position = SuspendedStack::read(&self.station).ok()?;
         let copy = self.stack.load(Relaxed);
         (!is_checked || position.is_still(&self.station)).then_some((position, copy))

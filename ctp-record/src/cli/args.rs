@@ -102,6 +102,10 @@ pub struct Args {
     #[arg(help_heading = help::REACHED, long, conflicts_with_all = ["no_doorbell", "image"])]
     precise_chains: bool,
 
+    /// Never let a coroutine wait, up to 50 ms, while its stack is copied
+    #[arg(help_heading = help::REACHED, long, conflicts_with_all = ["check_probe", "image"])]
+    no_freeze: bool,
+
     /// Pass the memory by descriptor, not by path: to another user or a container
     #[arg(help_heading = help::REACHED, long)]
     inherit_fd: bool,
@@ -241,6 +245,7 @@ impl Args {
             wait_all: self.wait_all,
             no_doorbell: self.no_doorbell,
             precise_chains: self.precise_chains,
+            freezes: !self.no_freeze,
         }
     }
 }

@@ -68,6 +68,8 @@ pub struct Launch {
     pub no_doorbell: bool,
     /// Make the program find the await chain of each wait.
     pub precise_chains: bool,
+    /// A coroutine may have to wait for a moment while its stack is copied.
+    pub freezes: bool,
     /// Wait for all descendants of the program.
     pub wait_all: bool,
 }

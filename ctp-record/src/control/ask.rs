@@ -30,7 +30,7 @@ const LONG_TIMEOUT: Duration = Duration::from_secs(600);
 pub fn ask(ask: &Ask) -> Result<String, ControlError> {
     let pid = ask.question.pid;
     let deadline = Deadline::after(match ask.question.request {
-        Request::Verb(_) => TIMEOUT,
+        Request::Verb(_) | Request::Stacks => TIMEOUT,
         Request::Snapshot(_) => LONG_TIMEOUT,
     });
     let stream = find::recorder(pid, deadline)?;
@@ -49,5 +49,6 @@ fn printed(ask: &Ask, facts: &Facts) -> String {
         (false, Request::Verb(Verb::Status)) => status::to_text(facts),
         (false, Request::Verb(_)) => status::in_a_sentence(facts),
         (false, Request::Snapshot(_)) => status::of_a_snapshot(facts),
+        (false, Request::Stacks) => status::of_stacks(facts),
     }
 }

@@ -190,6 +190,26 @@ pub fn of_a_snapshot(facts: &Facts) -> String {
     text
 }
 
+/// How many call stacks were read, and the command that shows them.
+pub fn of_stacks(facts: &Facts) -> String {
+    let fact = |name| escaped(fact(facts, name));
+    let mut text = format!("read {} call stacks of coroutines", fact("stacks"));
+    if fact("moving") != "0" {
+        // Writing to a string does not fail.
+        let _ = write!(text, "; {} went on during each copy", fact("moving"));
+    }
+    if fact("unread") != "0" {
+        let _ = write!(
+            text,
+            "; {} no longer waited, or could not be read",
+            fact("unread")
+        );
+    }
+    let input = shell_word(Path::new(&*fact("output")));
+    let _ = writeln!(text, "\nlook at them: ctp-report --stacks -i {input}");
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

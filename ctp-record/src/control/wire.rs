@@ -1,7 +1,7 @@
 //! The text protocol of the control socket: a question and its answer per connection.
 //!
 //! ```text
-//! question   ctp-control 1 \n  PID \n  stop | start | status | filter EXPR | snapshot [PATH] \n
+//! question   ctp-control 1 \n  PID \n  stop | start | status | filter EXPR | snapshot [PATH] | stacks \n
 //! answer     ok \n             then a line `name value` for each fact
 //!            error SENTENCE \n
 //! ```
@@ -27,6 +27,8 @@ pub enum Request {
     Verb(Verb),
     /// Takes a snapshot into this file, or into a file that the recorder chooses.
     Snapshot(Option<PathBuf>),
+    /// Reads the call stacks of all coroutines that wait on stacks of their own.
+    Stacks,
 }
 
 /// A question to a recorder.
@@ -77,6 +79,7 @@ impl Question {
             Request::Verb(Verb::Filter(filter)) => format!("filter {filter}"),
             Request::Snapshot(None) => "snapshot".to_owned(),
             Request::Snapshot(Some(path)) => format!("snapshot {}", path.display()),
+            Request::Stacks => "stacks".to_owned(),
         };
         format!("{HELLO}\n{}\n{request}\n", self.pid)
     }
@@ -109,6 +112,7 @@ fn request(line: &str) -> Result<Request, BadQuestion> {
     match line.split_once(' ').unwrap_or((line, "")) {
         ("snapshot", "") => Ok(Request::Snapshot(None)),
         ("snapshot", path) => Ok(Request::Snapshot(Some(path.into()))),
+        ("stacks", "") => Ok(Request::Stacks),
         ("stop", "") => Ok(Request::Verb(Verb::Stop)),
         ("start", "") => Ok(Request::Verb(Verb::Start)),
         ("status", "") => Ok(Request::Verb(Verb::Status)),
@@ -171,6 +175,7 @@ mod tests {
             arrives(Request::Verb(verb));
         }
         arrives(Request::Snapshot(None));
+        arrives(Request::Stacks);
         arrives(Request::Snapshot(Some("/srv/a b.ctp".into())));
         let fact = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let output = fact("output", "caf\u{e9}'s \\\\n \n.ctp");

@@ -5,8 +5,11 @@
 //! two passes; the inspections themselves run in the [`background`], and are bounded by a [`schedule`].
 
 pub mod background;
+mod explanation;
+mod freezes;
 pub mod plan;
 mod schedule;
+mod stack_copies;
 pub mod stack_scans;
 pub mod stacks;
 
@@ -57,15 +60,15 @@ pub struct Inspections {
 }
 
 impl Inspections {
-    /// Starts without inspections.
-    pub fn new(clock: Clock) -> Self {
+    /// Starts without inspections. If `freezes`, coroutines may have to wait while their stacks are copied.
+    pub fn new(clock: Clock, freezes: bool) -> Self {
         Inspections {
             next_scan: Instant::now(),
             cursor: (0, 0),
             runs: Vec::new(),
             schedules: HashMap::new(),
             readable: HashMap::new(),
-            background: Background::new(clock),
+            background: Background::new(clock, freezes),
             stack_scans: StackScans::new(),
             plan: None,
         }

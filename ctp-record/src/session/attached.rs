@@ -78,7 +78,7 @@ impl Session<'_> {
     pub(super) fn inspect_as_planned(&mut self) {
         if self.inspections.is_planned_due() {
             self.inspect_followed();
-            self.request_all_stacks();
+            self.request_all_stacks(None);
         }
     }
 

@@ -55,7 +55,7 @@ impl<'s> Session<'s> {
             processes: Processes::new(clock, pid, parts.regions.first().inode()),
             // A summary must not grow with time; the stuck monitor needs all observations.
             looks: Looks::new(launch.summary && parts.stuck_monitor.is_none()),
-            inspections: Inspections::new(clock),
+            inspections: Inspections::new(clock, launch.freezes),
             watermark: is_history.then(Watermark::default),
             status: Status::if_seen(verbosity),
             regions: parts.regions,

@@ -46,6 +46,7 @@ impl Session<'_> {
         match (self.target_of(question.pid), question.request) {
             (Err(sentence), _) => reply.answer(&Err(sentence)),
             (Ok(_), Request::Snapshot(path)) => self.snapshot_for(reply, path),
+            (Ok(pid), Request::Stacks) => reply.answer(&self.read_stacks(pid)),
             (Ok(pid), Request::Verb(verb)) => reply.answer(&self.execute(pid, verb)),
         }
     }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use ctp_trace::record::{Nanos, Record};
 
+use super::stacks::StackCounts;
 use super::{Over, Session};
 use crate::harvest::Sink as _;
 use crate::memory::clock::processor_time;
@@ -15,7 +16,7 @@ const LAST_WAIT: Duration = Duration::from_secs(1);
 /// How long the end waits for call stacks of coroutines, which may be many.
 const LAST_STACKS_WAIT: Duration = Duration::from_secs(10);
 /// The pause between two passes during this wait.
-const PASS_PAUSE: Duration = Duration::from_micros(250);
+pub(super) const PASS_PAUSE: Duration = Duration::from_micros(250);
 
 impl Session<'_> {
     /// Records finished inspections, and requests those that are due.
@@ -49,7 +50,9 @@ impl Session<'_> {
     }
 
     /// Records the inspections that have ended, and the files that the inspected processes have mapped since.
-    fn take_inspections(&mut self) {
+    /// Returns how many call stacks were read.
+    pub(super) fn take_inspections(&mut self) -> StackCounts {
+        let mut counts = StackCounts::default();
         while let Some((pid, records)) = self.inspections.next_answer() {
             let began = match records.first() {
                 Some(Record::Inspection(begin)) => Some(begin.at),
@@ -61,12 +64,14 @@ impl Session<'_> {
                 self.processes.look_again(pid, &mut self.output);
             }
             for record in self.with_coroutines(records) {
+                counts.add(&record);
                 if let Some(attached) = &mut self.attached {
                     attached.take(&record);
                 }
                 self.output.take(record);
             }
         }
+        counts
     }
 
     /// Returns the records, after adding to each task the coroutine that keeps its trace in the memory of the task.
@@ -96,7 +101,7 @@ impl Session<'_> {
             return at;
         }
         let begin = Instant::now();
-        self.request_all_stacks();
+        self.request_all_stacks(None);
         self.inspect_followed();
         for (process, _) in self.processes.living().into_iter().take(MAX_PROCESSES) {
             if let Some(pid) = self.processes.pid_with_own_threads(process) {

@@ -51,8 +51,17 @@ impl Session<'_> {
             self.status.iter().for_each(Status::make_room);
             stderr::say(&reported::lines(at, findings));
         }
+        self.request_stacks_of(findings);
         if let (Purpose::Snapshot { .. }, Some(recorder)) = (purpose, self.output.flight()) {
             recorder.request_for_stuck();
+        }
+    }
+
+    /// Requests the call stacks of coroutines that wait at least as long as those of these findings.
+    fn request_stacks_of(&mut self, findings: &[Finding]) {
+        let stuck = findings.iter().filter(|finding| 0 < finding.stuck());
+        if let Some(shortest) = stuck.map(|finding| finding.shortest).min() {
+            self.request_stuck_stacks(Duration::from_nanos(shortest.0));
         }
     }
 

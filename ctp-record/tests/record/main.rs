@@ -23,6 +23,7 @@ mod recordings {
     pub mod family;
     pub mod flight;
     mod flight_of_many;
+    mod frozen;
     mod holds;
     mod i686;
     mod impostors;

@@ -163,7 +163,7 @@ fn wrong_usage_exits_with_2_and_a_suggestion() {
         (&["--backlog", "0", "--", "true"], "less than 1K"),
         (
             &["control", "1", "frob"],
-            "no verb 'frob'; there are: stop, start, filter, status, snapshot",
+            "no verb 'frob'; there are: stop, start, filter, status, snapshot, stacks",
         ),
         (&["control", "1", "frob"], "Usage: ctp-record control"),
         (&["control", "1"], "Usage: ctp-record control"),

@@ -4,7 +4,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
 use ctp_trace::record::{CoroutineId, CoroutineStack, EventKind, Nanos, Record};
 use serde_json::Value;
@@ -16,6 +18,10 @@ use crate::support::{program, record, report, report_json};
 const CODE_BYTES: u64 = 8 << 10;
 /// One of this many coroutines runs only once, as in the program.
 const SILENT: u64 = 100;
+/// Stacks of waits of this length are read in any case.
+const SCANNED_AFTER: Nanos = Nanos(1_000_000_000);
+/// How often a recording is tried again because the machine was slow.
+const TRIES: usize = 5;
 
 /// What the program says of itself.
 #[derive(Default)]
@@ -27,6 +33,19 @@ struct Truth {
 }
 
 impl Truth {
+    /// Reads until the program is ready.
+    fn read(output: ChildStdout) -> Self {
+        let mut truth = Truth::default();
+        let lines = BufReader::new(output)
+            .lines()
+            .map(|line| line.expect("text"));
+        lines
+            .take_while(|line| line != "ready")
+            .for_each(|line| truth.add(&line));
+        truth.functions.sort_unstable();
+        truth
+    }
+
     fn add(&mut self, line: &str) {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
@@ -62,13 +81,7 @@ impl Program {
         command.args([library, &count.to_string()]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the program starts");
-        let output = BufReader::new(child.stdout.take().expect("a pipe"));
-        let mut truth = Truth::default();
-        let lines = output.lines().map(|line| line.expect("text"));
-        lines
-            .take_while(|line| line != "ready")
-            .for_each(|line| truth.add(&line));
-        truth.functions.sort_unstable();
+        let truth = Truth::read(child.stdout.take().expect("a pipe"));
         (Program(child), truth)
     }
 
@@ -88,6 +101,49 @@ impl Drop for Program {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+/// A recording of the program, which ends when standard input is closed.
+struct Recording {
+    recorder: Child,
+    truth: Truth,
+}
+
+impl Recording {
+    fn start(directory: &Path, options: &[&str], count: u64) -> Self {
+        let mut command = Command::new(program("ctp-record"));
+        command.args(options).arg("--").arg(program("stackful"));
+        command.args(["corosensei", &count.to_string()]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut recorder = command
+            .current_dir(directory)
+            .spawn()
+            .expect("the recorder starts");
+        let truth = Truth::read(recorder.stdout.take().expect("a pipe"));
+        Recording { recorder, truth }
+    }
+
+    /// The answer to `ctp-record control PID stacks`.
+    fn read_stacks(&self) -> Value {
+        let mut command = Command::new(program("ctp-record"));
+        command.args([
+            "control",
+            &self.recorder.id().to_string(),
+            "stacks",
+            "--json",
+        ]);
+        let output = command.output().expect("the client runs");
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    }
+
+    /// Ends the program, and compares the recorded stacks with what the program says.
+    fn end(mut self, directory: &Path) -> Compared {
+        drop(self.recorder.stdin.take());
+        let status = self.recorder.wait().expect("was started here");
+        assert!(status.success(), "{status}");
+        Compared::of(&records(directory), &self.truth)
     }
 }
 
@@ -195,6 +251,69 @@ fn stacks_of_contexts_of_the_c_library_are_exact() {
 #[test]
 fn stacks_of_generators_are_exact() {
     stacks_are_those_of_the_program("generator", 1_000);
+}
+
+// STB-04
+#[test]
+fn command_reads_the_stacks_of_all_waiting_coroutines() {
+    let directory = tempdir().expect("room");
+    let recording = Recording::start(directory.path(), &["-q"], 300);
+    let mut answer = recording.read_stacks();
+    // The coroutines may not have run yet.
+    while answer["stacks"].as_u64() < Some(100) {
+        answer = recording.read_stacks();
+    }
+    let read = answer["stacks"].as_u64().expect("a number");
+    let compared = recording.end(directory.path());
+    assert_eq!(compared.wrong, [] as [String; 0]);
+    assert!(read <= compared.exact, "{answer} {}", compared.exact);
+    // The stacks of coroutines that run again and again are read by the command only.
+    let running = compared.numbers.iter();
+    assert!(
+        100 <= running
+            .filter(|number| !number.is_multiple_of(SILENT))
+            .count()
+    );
+}
+
+#[test]
+fn flight_recorder_refuses_to_read_stacks() {
+    let directory = tempdir().expect("room");
+    let options = ["-q", "--flight-recorder"];
+    let recording = Recording::start(directory.path(), &options, 10);
+    let mut command = Command::new(program("ctp-record"));
+    command.args(["control", &recording.recorder.id().to_string(), "stacks"]);
+    let output = command.output().expect("the client runs");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        message.contains("a flight recorder reads no stacks"),
+        "{message}"
+    );
+    assert_eq!(recording.end(directory.path()).exact, 0);
+}
+
+/// Whether any stack was read before the scan for waits of a second reads it.
+fn has_early_stack(records: &[Record]) -> bool {
+    let mut stacks = records.iter().filter_map(|record| match record {
+        Record::CoroutineStack(stack) => Some(stack),
+        _ => None,
+    });
+    stacks.any(|stack| stack.at.0 - stack.since.0 < SCANNED_AFTER.0)
+}
+
+// STB-04
+#[test]
+fn stack_is_read_when_a_stuck_coroutine_is_reported() {
+    let is_early = (0..TRIES).any(|_| {
+        let directory = tempdir().expect("room");
+        let options = ["-q", "--stuck-after", "200ms"];
+        let recording = Recording::start(directory.path(), &options, 300);
+        sleep(Duration::from_millis(1500));
+        recording.end(directory.path());
+        has_early_stack(&records(directory.path()))
+    });
+    assert!(is_early);
 }
 
 // STB-25

@@ -31,6 +31,9 @@ Conditions are joined by spaces, and an event must meet all of them. A new filte
 A snapshot is answered when its file is complete, within 10 minutes; other commands within 10 s.
 Only recordings with --flight-recorder take snapshots.
 
+Without that option, stacks are read anyway: once in each wait of more than a second, when
+--stuck-after reports something, and at an end that the program outlives.
+
 Stop and filter answer when they are in force: the trace has no later event that they drop. What
 coroutines wait for meanwhile is unknown, and no verdict is based on what came before.
 Programs with a v1 probe, or with another probe that does not support control, are recorded
@@ -39,7 +42,7 @@ is not checked.
 
 Exit status: 0, 1 for an error, 2 for wrong usage.";
 
-/// Stops, resumes or filters a recording, takes a snapshot of it, or prints its status
+/// Stops, resumes or filters a recording, takes snapshots, reads stacks, prints the status
 #[derive(clap::Args, Debug)]
 #[command(after_help = CONTROL_AFTER, disable_help_subcommand = true)]
 pub struct ControlArgs {
@@ -75,6 +78,8 @@ enum VerbArgs {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+    /// Read the call stacks of coroutines that wait on stacks of their own
+    Stacks,
     /// An unknown command.
     #[command(external_subcommand)]
     Unknown(Vec<OsString>),
@@ -90,6 +95,7 @@ impl ControlArgs {
             VerbArgs::Stop => Request::Verb(Verb::Stop),
             VerbArgs::Start => Request::Verb(Verb::Start),
             VerbArgs::Status => Request::Verb(Verb::Status),
+            VerbArgs::Stacks => Request::Stacks,
             VerbArgs::Unknown(words) => return Err(no_verb(&words)),
             VerbArgs::Filter { expr } => Request::Verb(Verb::Filter(filter(&expr)?)),
             VerbArgs::Snapshot { output } => {

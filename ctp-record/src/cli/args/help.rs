@@ -65,6 +65,11 @@ Flight recorder:
   those of an earlier recording are kept as FILE.1.old, FILE.2.old and so on. A signal that requests
   a snapshot (USR1, USR2, ALRM, VTALRM, PROF, IO) is sent to ctp-record.
 
+Call stacks of coroutines with stacks of their own:
+  Copied from outside while the coroutine waits. If the coroutine goes on during three copies, its
+  next run waits for the next copy, 50 ms at most. The closing lines count the runs that waited up
+  to this limit. With --no-freeze no run waits, and the trace may lack such a stack.
+
 Stuck coroutines while the program runs:
   --stuck-after reports each place once, and again when twice as many are stuck there. Places with
   BUSY coroutines are reported, too, with the thread that they block. LIKELY marks what may still

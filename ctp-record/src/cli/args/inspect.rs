@@ -27,7 +27,7 @@ const NOT_WITH_PID: [&str; 13] = [
 ];
 
 /// Options that conflict with `--core`: a core file shows a single moment of a single process.
-const NOT_WITH_CORE: [&str; 18] = [
+const NOT_WITH_CORE: [&str; 19] = [
     "command",
     "image",
     "check_probe",
@@ -39,6 +39,7 @@ const NOT_WITH_CORE: [&str; 18] = [
     "stuck_after",
     "no_doorbell",
     "precise_chains",
+    "no_freeze",
     "inherit_fd",
     "pid",
     "looks",

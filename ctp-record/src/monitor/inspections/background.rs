@@ -7,12 +7,14 @@ use std::thread;
 use std::time::Duration;
 
 use ctp_inspect::{CoroutineStacks, Inspector, ProcessTarget, SearchPaths, TargetError, TraceIds};
-use ctp_trace::record::{Inspection, InspectionEnd, ProcessId, Record};
+use ctp_trace::record::{ProcessId, Record};
 
 use crate::cli::config::Inspect;
 use crate::inspection;
 use crate::inspection::clock::relative;
 use crate::memory::clock::{Clock, processor_time};
+use crate::monitor::inspections::explanation::explanation;
+use crate::monitor::inspections::freezes::Freezer;
 use crate::monitor::inspections::stacks::{self, StackPlace};
 use crate::session::scheduling_priority;
 
@@ -49,6 +51,8 @@ struct Job {
 #[derive(Clone, Debug)]
 struct Options {
     interrupts: bool,
+    /// Coroutines may have to wait while their stacks are copied.
+    freezes: bool,
     search_paths: SearchPaths,
 }
 
@@ -77,13 +81,15 @@ pub struct Background {
 }
 
 impl Background {
-    /// Creates the state without starting the thread. The clock is that of the trace.
-    pub fn new(clock: Clock) -> Self {
+    /// Creates the state without starting the thread. The clock is that of the trace. If `freezes`, coroutines may have
+    /// to wait while their stacks are copied.
+    pub fn new(clock: Clock, freezes: bool) -> Self {
         let (sender, answers) = channel();
         Background {
             clock,
             options: Options {
                 interrupts: false,
+                freezes,
                 search_paths: SearchPaths::recorded(),
             },
             jobs: None,
@@ -97,6 +103,7 @@ impl Background {
     pub fn set_options(&mut self, inspect: &Inspect) {
         self.options = Options {
             interrupts: inspect.interrupts,
+            freezes: self.options.freezes,
             search_paths: inspection::search_paths(&inspect.debug_directories),
         };
     }
@@ -199,12 +206,14 @@ struct Worker {
     clock: Clock,
     inspectors: HashMap<ProcessId, Inspector>,
     stacks: HashMap<ProcessId, CoroutineStacks>,
+    freezer: Freezer,
     ids: TraceIds,
 }
 
 impl Worker {
     fn new(options: Options, clock: Clock) -> Self {
         Worker {
+            freezer: Freezer::new(options.freezes),
             options,
             clock,
             inspectors: HashMap::new(),
@@ -234,7 +243,7 @@ impl Worker {
             None => CoroutineStacks::new(Box::new(ProcessTarget::open(request.pid)?)),
         };
         stacks.refresh()?;
-        let read = stacks::read(&mut stacks, places, &self.clock);
+        let read = stacks::read(&mut stacks, places, &self.clock, &mut self.freezer);
         self.stacks.insert(request.process, stacks);
         Ok(read.into_iter().map(Record::CoroutineStack).collect())
     }
@@ -267,27 +276,4 @@ impl Worker {
             search_paths,
         ))
     }
-}
-
-/// The records of an inspection that found nothing, with the reason.
-fn explanation(request: Request, error: &TargetError) -> Vec<Record> {
-    let Request { process, scope, .. } = request;
-    let unread = match scope {
-        Scope::Threads | Scope::TasksAndThreads => "threads",
-        Scope::Stacks => "stacks of coroutines",
-    };
-    vec![
-        Record::Inspection(Inspection {
-            process,
-            number: 1,
-            only_threads: true,
-            ..Inspection::default()
-        }),
-        Record::InspectionEnd(InspectionEnd {
-            process,
-            number: 1,
-            gaps: vec![format!("The {unread} cannot be read: {error}.")],
-            ..InspectionEnd::default()
-        }),
-    ]
 }

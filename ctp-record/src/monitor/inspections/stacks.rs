@@ -1,21 +1,21 @@
 //! Reads the call stacks of coroutines that wait on stacks of their own.
 //!
-//! A stack is copied while the coroutine waits, and the copy counts only if the coroutine still waits afterwards. The
-//! program is not stopped. The steps CR1 to CR5 are those of [`ctp_nostd::suspended_stack`].
+//! A stack is copied while the coroutine waits, and the copy counts only if the coroutine still waits afterwards. If the
+//! coroutine goes on during three copies, its next run waits for the fourth copy, for a bounded time.
 
 use std::sync::Weak;
 
-use ctp_inspect::stacks::CopiedStack;
-use ctp_inspect::{CoroutineStacks, Position};
-use ctp_nostd::layout::Station;
-use ctp_nostd::suspended_stack::SuspendedStack;
-use ctp_trace::record::{CoroutineStack, Nanos};
+use ctp_inspect::CoroutineStacks;
+use ctp_trace::record::CoroutineStack;
 
+use super::freezes::Freezer;
+use super::stack_copies::{Copied, copy_all, copy_frozen};
 use crate::harvest::StackWait;
 use crate::memory::clock::Clock;
 use crate::memory::shm::Memory;
 
-/// Coroutines whose stacks are copied before the first of the copies is checked.
+/// Coroutines whose stacks are copied before the first of the copies is checked. Also the maximum number of coroutines
+/// that wait for a copy at a time.
 const BATCH: usize = 16;
 /// How often the stack of a coroutine is copied if the coroutine goes on meanwhile.
 const ATTEMPTS: usize = 3;
@@ -23,93 +23,47 @@ const ATTEMPTS: usize = 3;
 /// A wait, and the memory with the coroutine's station.
 pub type StackPlace = (Weak<Memory>, StackWait);
 
-/// A copied stack that is not checked yet.
-struct Copied<'w> {
-    place: &'w StackPlace,
-    wait: SuspendedStack,
-    at: Nanos,
-    stack: CopiedStack,
-}
-
 /// Reads the stacks of these coroutines. Leaves out coroutines that do not wait any more, and stacks that cannot be
 /// read, as in a process that has ended.
 pub fn read(
     stacks: &mut CoroutineStacks,
     places: &[StackPlace],
     clock: &Clock,
+    freezer: &mut Freezer,
 ) -> Vec<CoroutineStack> {
     let mut read = Vec::new();
     for batch in places.chunks(BATCH) {
         let mut left: Vec<&StackPlace> = batch.iter().collect();
-        for _ in 0..ATTEMPTS {
-            let copies = left.iter().filter_map(|place| copy(stacks, place, clock));
-            let copies: Vec<Copied<'_>> = copies.collect();
-            let (valid, moved): (Vec<_>, Vec<_>) = copies.into_iter().partition(Copied::is_valid);
-            let known = valid.iter().map(|copied| copied.unwind(stacks));
-            read.extend(known.filter(|stack| !stack.addresses.is_empty()));
-            left = moved.iter().map(|copied| copied.place).collect();
+        for attempt in 0..ATTEMPTS {
+            let copies = copy_all(stacks, left, clock);
+            read.extend(unwind_all(stacks, &copies.valid));
+            left = copies.moving;
+            // A coroutine that runs at the first attempt no longer waits.
+            if 0 < attempt {
+                left.extend(copies.running);
+            }
         }
-        let moving = left.into_iter().map(|(_, wait)| CoroutineStack {
-            coroutine: wait.coroutine,
-            since: wait.since,
-            at: clock.now(),
-            is_moving: true,
-            ..CoroutineStack::default()
-        });
-        read.extend(moving);
+        let (valid, moving) = copy_frozen(stacks, freezer.freeze(left), clock);
+        read.extend(unwind_all(stacks, &valid));
+        read.extend(moving.into_iter().map(|place| moving_stack(place, clock)));
     }
     read
 }
 
-/// CR1 to CR3.
-fn copy<'w>(stacks: &CoroutineStacks, place: &'w StackPlace, clock: &Clock) -> Option<Copied<'w>> {
-    let (memory, requested) = place;
-    let memory = memory.upgrade()?;
-    let station = station(&memory, requested)?;
-    let wait = SuspendedStack::read(station).ok()?;
-    let is_same = wait.generation == requested.generation;
-    is_same.then(|| Copied {
-        place,
-        wait,
+/// The call stacks in these copies. Leaves out stacks that could not be read.
+fn unwind_all(stacks: &mut CoroutineStacks, copies: &[Copied<'_>]) -> Vec<CoroutineStack> {
+    let known = copies.iter().map(|copied| copied.unwind(stacks));
+    known.filter(|stack| !stack.addresses.is_empty()).collect()
+}
+
+/// The record of a coroutine that went on during each copy.
+fn moving_stack((_, wait): &StackPlace, clock: &Clock) -> CoroutineStack {
+    CoroutineStack {
+        coroutine: wait.coroutine,
+        since: wait.since,
         at: clock.now(),
-        stack: stacks.copy(&position(&wait)),
-    })
-}
-
-fn station<'m>(memory: &'m Memory, requested: &StackWait) -> Option<&'m Station> {
-    memory.region().stations.get(requested.station)
-}
-
-fn position(wait: &SuspendedStack) -> Position {
-    Position {
-        pc: wait.pc,
-        sp: wait.sp,
-        fp: wait.fp,
-    }
-}
-
-impl Copied<'_> {
-    /// CR4 and CR5.
-    fn is_valid(&self) -> bool {
-        let (memory, requested) = self.place;
-        let memory = memory.upgrade();
-        let station = memory
-            .as_deref()
-            .and_then(|memory| station(memory, requested));
-        station.is_some_and(|station| self.wait.is_still(station))
-    }
-
-    fn unwind(&self, stacks: &mut CoroutineStacks) -> CoroutineStack {
-        let (_, requested) = self.place;
-        let stack = stacks.unwind(&position(&self.wait), &self.stack);
-        CoroutineStack {
-            coroutine: requested.coroutine,
-            since: requested.time_of(self.wait.at_ns),
-            at: self.at,
-            addresses: stack.addresses,
-            is_whole: stack.is_whole,
-            is_moving: false,
-        }
+        is_moving: true,
+        ..CoroutineStack::default()
     }
 }
 
@@ -122,7 +76,7 @@ mod tests {
 
     use ctp_inspect::ProcessTarget;
     use ctp_nostd::{Coroutine, Platform, Probe, Wait};
-    use ctp_trace::record::{CoroutineId, ProcessId};
+    use ctp_trace::record::{CoroutineId, Nanos, ProcessId};
 
     use super::*;
 
@@ -196,11 +150,11 @@ mod tests {
         let target = ProcessTarget::open(std::process::id()).expect("this process");
         let mut stacks = CoroutineStacks::new(Box::new(target));
         stacks.refresh().expect("this process lives");
-        let clock = Clock::start();
+        let (clock, mut freezer) = (Clock::start(), Freezer::new(true));
         let generation = memory.region().stations[0].identity().expect("a coroutine");
         let place = (Arc::downgrade(&memory), request(generation.generation));
         let other = (Arc::downgrade(&memory), request(generation.generation + 2));
-        let found = read(&mut stacks, &[place.clone(), other], &clock);
+        let found = read(&mut stacks, &[place.clone(), other], &clock, &mut freezer);
         let [stack] = &found[..] else {
             panic!("{found:?}");
         };
@@ -213,7 +167,7 @@ mod tests {
         assert!(!stack.is_moving);
         continues.send(()).expect("the coroutine waits");
         is_waiting.recv().expect("the coroutine runs");
-        assert_eq!(read(&mut stacks, &[place], &clock), []);
+        assert_eq!(read(&mut stacks, &[place], &clock, &mut freezer), []);
         continues.send(()).expect("the coroutine ends");
         owner.join().expect("it does not panic");
     }
