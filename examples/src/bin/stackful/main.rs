@@ -1,13 +1,17 @@
 //! Coroutines with stacks of their own, whose call stacks are known.
 //!
-//! `stackful LIBRARY COUNT [SECONDS]` prints the addresses of its functions, and the functions that call each other in
-//! each wait. Then its coroutines run in turn, for this many seconds, or until standard input ends.
+//! `stackful LIBRARY COUNT [SECONDS [FILE]]` prints the addresses of its functions, and the functions that call each other
+//! in each wait. Then its coroutines run in turn, for this many seconds, or (without SECONDS, or with 0) until standard
+//! input ends. With the FILE of a library, other threads load the library and throw exceptions meanwhile; the file
+//! `disturbances` says how often.
 
 mod chain;
+mod disturb;
 mod on_corosensei;
 mod on_generator;
 mod on_ucontext;
 
+use std::fs;
 use std::io::{self, Read as _, Write};
 use std::process::exit;
 use std::thread;
@@ -48,11 +52,18 @@ fn main() -> io::Result<()> {
             }
         });
     }
+    let disturbing = arguments.get(4);
+    if let Some(file) = disturbing {
+        disturb::start(file);
+    }
     println!("ready");
     io::stdout().flush()?;
-    match arguments.get(3) {
-        Some(seconds) => thread::sleep(Duration::from_secs(number(seconds).into())),
-        None => io::stdin().lock().read_to_end(&mut Vec::new()).map(drop)?,
+    match arguments.get(3).map_or(0, |seconds| number(seconds)) {
+        0 => io::stdin().lock().read_to_end(&mut Vec::new()).map(drop)?,
+        seconds => thread::sleep(Duration::from_secs(seconds.into())),
+    }
+    if disturbing.is_some() {
+        fs::write("disturbances", disturb::counts())?;
     }
     // Without unwinding the coroutines that wait.
     exit(0);
