@@ -181,3 +181,26 @@ fn place_of_a_stuck_coroutine_is_its_call_stack() {
     assert!(stack.contains("stackful::chain::wait_here"), "{page}");
     assert!(stack.contains("stackful::chain::session"), "{page}");
 }
+
+// STB-05
+#[test]
+fn running_coroutine_has_the_stack_of_the_thread() {
+    let directory = tempdir().expect("room");
+    let recorded = record(directory.path(), "stackful", &["blocked", "1", "4"]);
+    assert!(recorded.status.success(), "{recorded:?}");
+    let page = report(directory.path(), &["--stuck"]);
+    let page = String::from_utf8_lossy(&page.stdout).into_owned();
+    let (coroutine, stack) = page
+        .split_once("  stack of tid ")
+        .unwrap_or_else(|| panic!("{page}"));
+    let tid = stack.split(' ').next().expect("a thread");
+    assert!(coroutine.contains("as blocker"), "{page}");
+    assert!(
+        coroutine.contains(&format!("keeps        tid {tid}\n")),
+        "{page}"
+    );
+    for function in ["block_here", "serve"] {
+        let name = format!("stackful::blocked::{function} ");
+        assert!(stack.contains(&name), "{page}");
+    }
+}

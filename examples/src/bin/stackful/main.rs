@@ -3,8 +3,9 @@
 //! `stackful LIBRARY COUNT [SECONDS [FILE]]` prints the addresses of its functions, and the functions that call each other
 //! in each wait. Then its coroutines run in turn, for this many seconds, or (without SECONDS, or with 0) until standard
 //! input ends. With the FILE of a library, other threads load the library and throw exceptions meanwhile; the file
-//! `disturbances` says how often.
+//! `disturbances` says how often. LIBRARY `blocked` stands for coroutines that block their threads.
 
+mod blocked;
 mod chain;
 mod disturb;
 mod on_corosensei;
@@ -47,6 +48,7 @@ fn main() -> io::Result<()> {
             match library.as_str() {
                 "corosensei" => schedule(numbers.map(on_corosensei::start)),
                 "generator" => schedule(numbers.map(on_generator::start)),
+                "blocked" => schedule(numbers.map(blocked::start)),
                 "ucontext" => schedule(numbers.map(on_ucontext::start)),
                 other => panic!("no such library: {other}"),
             }
