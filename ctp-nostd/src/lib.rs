@@ -98,15 +98,11 @@
 //! An event never waits, with an exception: if the recorder could not copy the stack of a coroutine in
 //! three attempts, a run of that coroutine may wait for the copy, for 50 ms at most ([`freeze`]). A fork,
 //! and attaching after an exec, wait for the recorder's answer, for half a second at most.
-//! The probe does not find coroutines or wakes by itself, and does not run without
-//! 64-bit atomics (Cortex-M and RV32 have none).
+//! The probe does not find coroutines or wakes by itself.
 #![no_std]
 
-#[cfg(not(target_has_atomic = "64"))]
-compile_error!(
-    "ctp-nostd needs atomics of 64 bits: armv7a, armv7r, aarch64, riscv64 and x86_64 have them; \
-     Cortex-M (thumbv6m to thumbv8m), RV32 and Xtensa do not"
-);
+#[cfg(all(feature = "linux", any(ctp_split_words, not(target_has_atomic = "64"))))]
+compile_error!("the feature `linux` of ctp-nostd needs atomics of 64 bits");
 
 #[cfg(feature = "alloc")]
 extern crate alloc as heap; // `alloc` is the module that hands out stations
@@ -159,11 +155,14 @@ pub use linux::{
 pub use memory::layout::FLAG_RECORDS_WAKES;
 pub use memory::{Refused, Region, ShortLanes, alloc, layout, request};
 pub use platform::{Local, Platform, Probe};
+#[cfg(all(target_has_atomic = "64", not(ctp_split_words)))]
+pub use protocol::holders;
 pub use protocol::intern::site;
 pub use protocol::wait::{
     Resource, WAIT_EARLIER_WAKER, WAIT_IDLE, WAIT_ONE_OF_SEVERAL, WAIT_UNREGISTERED, Wait, WaitKind,
 };
 pub use protocol::{
     aggregate, attach_request, audit, branches, chain, clock, control, create, dialect, doorbell,
-    freeze, holders, inspect, intern, lane, live_wakers, slot, station_copy, suspended_stack, wake,
+    freeze, half_written, inspect, intern, lane, live_wakers, slot, station_copy, suspended_stack,
+    wake,
 };

@@ -11,6 +11,9 @@ pub mod create;
 pub mod dialect;
 pub mod doorbell;
 pub mod freeze;
+pub mod half_written;
+// Of wrapped wakers, which need the feature `linux`.
+#[cfg(all(target_has_atomic = "64", not(ctp_split_words)))]
 pub mod holders;
 pub mod inspect;
 pub mod intern;

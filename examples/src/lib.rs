@@ -1,6 +1,10 @@
-//! The snippets of `README.md` and of `docs/write-a-probe.md`, compiled and run as tests.
+//! The snippets of `README.md`, of `docs/write-a-probe.md` and of `docs/bare-metal.md`, compiled and run as tests.
 #![doc = include_str!("../../README.md")]
 
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/write-a-probe.md")]
 mod write_a_probe {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/bare-metal.md")]
+mod bare_metal {}

@@ -15,7 +15,7 @@ use crate::platform::Local;
 use crate::protocol::chain::PollWakers;
 use crate::protocol::intern::site::SiteWord;
 use crate::protocol::wait::{WAIT_IDLE, WAIT_ONE_OF_SEVERAL, Wait};
-use crate::sync::{Ordering, unlocked};
+use crate::sync::{self, Ordering};
 
 /// In the word of the current coroutine: there is an announcement.
 const HAS_ANNOUNCEMENT: u64 = 1 << 32;
@@ -79,7 +79,7 @@ pub(crate) fn is_announced(local: &Local) -> bool {
 fn begin(local: &Local) {
     store_code(local, 0);
     compiler_fence(Ordering::SeqCst);
-    unlocked::set(&local.current, HAS_ANNOUNCEMENT);
+    sync::set(&local.current, HAS_ANNOUNCEMENT);
     compiler_fence(Ordering::SeqCst);
 }
 

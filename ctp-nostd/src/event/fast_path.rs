@@ -132,7 +132,7 @@ impl<P: Platform> StationHandle<P> {
     #[inline(always)]
     fn begin<const MODE: RecordingMode>(&self, local: &Local) -> Option<StartedEvent> {
         let n = self.next_unnested()?; // E1
-        let last_ts = self.station.last_ts.load(Ordering::Relaxed);
+        let last_ts = self.last_ts();
         let now = || Some(self.probe.ns_at_once::<MODE>()?.max(last_ts));
         let (at, place) = self.probe.reserve_fast::<MODE>(local, now)?; // E2
         if !self.enter(n, at) {
@@ -145,9 +145,17 @@ impl<P: Platform> StationHandle<P> {
     /// E1: the number of the next event, if it is not nested and has no dropped events before it.
     #[inline(always)]
     pub fn next_unnested(&self) -> Option<u64> {
-        let n = self.station.event_head.load(Ordering::Relaxed);
+        let n = self.station.event_head.load_whole(Ordering::Relaxed)?;
         let is_alone = self.station.begun.load(Ordering::Relaxed) == n as u32;
         (is_alone && self.station.state.load(Ordering::Relaxed) == 0).then_some(n)
+    }
+
+    /// The time of the latest event. 0 if this caller has interrupted the store of that time, which is
+    /// not later than the clock.
+    #[inline(always)]
+    pub fn last_ts(&self) -> u64 {
+        let last_ts = &self.station.last_ts;
+        last_ts.load_whole(Ordering::Relaxed).unwrap_or(0)
     }
 
     /// E3. Returns false if a handler has recorded an event in between.

@@ -7,11 +7,11 @@ use crate::platform::{Platform, Probe};
 use crate::protocol::branches::{self, Set};
 use crate::protocol::chain::{self, Chain};
 use crate::protocol::intern::site::{self, SiteWord};
-use crate::protocol::intern::{self, Entry};
+use crate::protocol::intern::{self, Cache, Entry};
 use crate::sync::Ordering;
 
 /// Ids of chains, by their hashes.
-static CHAINS: site::Cache = site::Cache::new();
+static CHAINS: Cache = Cache::new();
 
 impl<P: Platform> Probe<P> {
     /// The word that stands for this source line in an event.

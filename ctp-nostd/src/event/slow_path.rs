@@ -21,7 +21,7 @@ use crate::platform::{Platform, Probe, local};
 use crate::protocol::control;
 use crate::protocol::lane::{Payload, ReservedRecord, ThreadEventKind};
 use crate::protocol::slot::{self, EventKind};
-use crate::sync::{Ordering, unlocked};
+use crate::sync::Ordering;
 
 /// Maximum number of nested events of a coroutine. Together with the outermost event and the event before that,
 /// they fill all slots.
@@ -69,7 +69,9 @@ impl<P: Platform> StationHandle<P> {
     fn begin_slowly(&self) -> Option<StartedEvent> {
         let station = self.station;
         loop {
-            let head = station.event_head.load(Ordering::Relaxed);
+            let Some(head) = station.event_head.load_whole(Ordering::Relaxed) else {
+                return self.count_too_deep(); // the interrupted event is publishing the head
+            };
             let started = station.begun.load(Ordering::Relaxed); // E1
             let depth = started.wrapping_sub(head as u32);
             if depth > 0 && station.event_head.load(Ordering::Relaxed) != head {
@@ -79,7 +81,7 @@ impl<P: Platform> StationHandle<P> {
                 self.reject_too_deep(depth, head)?;
                 continue;
             }
-            let last_ts = station.last_ts.load(Ordering::Relaxed);
+            let last_ts = self.last_ts();
             let state = station.state.load(Ordering::Relaxed);
             let (at, place) = self.probe.reserve(|| P::now_ns().max(last_ts)); // E2
             station.last_ts.store(at, Ordering::Relaxed); // handlers from here on are later
@@ -107,7 +109,7 @@ impl<P: Platform> StationHandle<P> {
         let latest = station.begun.load(Ordering::Relaxed).wrapping_sub(1);
         let (latest_at, _) = slot::time_and_kind(&station.slots[slot::index_of(latest.into())]);
         let mut last_ts = station.last_ts.load(Ordering::Relaxed);
-        while last_ts < latest_at && !unlocked::exchange(&station.last_ts, last_ts, latest_at) {
+        while last_ts < latest_at && !station.last_ts.replace(last_ts, latest_at) {
             last_ts = station.last_ts.load(Ordering::Relaxed);
         }
     }
@@ -122,13 +124,16 @@ impl<P: Platform> StationHandle<P> {
     /// greater depth is possible only if another writer has overwritten one of the two words. Then
     /// `begun` is set to the head, and the caller tries again.
     fn reject_too_deep(&self, depth: u32, head: u64) -> Option<()> {
-        let station = self.station;
         if depth == MAX_DEPTH + 1 {
-            station.dropped_nested.fetch_add(1, Ordering::Relaxed);
-            return None;
+            return self.count_too_deep();
         }
-        station.begun.store(head as u32, Ordering::Relaxed);
+        self.station.begun.store(head as u32, Ordering::Relaxed);
         Some(())
+    }
+
+    fn count_too_deep<T>(&self) -> Option<T> {
+        self.station.dropped_nested.fetch_add(1, Ordering::Relaxed);
+        None
     }
 
     /// Adds the events that were nested in the event before `head` to the aggregates, one after the

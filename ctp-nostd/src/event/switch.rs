@@ -16,7 +16,6 @@ use super::station_handle::{StartedEvent, StationHandle};
 use crate::platform::mode::RecordingMode;
 use crate::platform::{Local, Platform};
 use crate::protocol::lane::{ReservedRecord, Ring, Room};
-use crate::sync::Ordering;
 
 /// The numbers of both events, their time, and their positions in the lane.
 #[derive(Clone, Copy)]
@@ -109,11 +108,6 @@ impl<P: Platform> StationHandle<P> {
         next.write(&reserved.second(), 0, &runs);
         next.complete::<MODE>(reserved.next_n, reserved.at, runs.kind as u8);
         self.probe.call_recorder::<MODE>();
-    }
-
-    #[inline(always)]
-    fn last_ts(&self) -> u64 {
-        self.station.last_ts.load(Ordering::Relaxed)
     }
 }
 

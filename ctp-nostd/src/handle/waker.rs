@@ -212,7 +212,7 @@ impl Target {
     fn is_woken(&self, by: u32, at_ns: u64) {
         if self.is_there() {
             self.station.waker.store(by, Ordering::Relaxed);
-            self.station.wake_ts.store(at_ns, Ordering::Relaxed);
+            self.station.wake_ts.store_shared(at_ns);
         }
     }
 

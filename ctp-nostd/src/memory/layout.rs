@@ -6,6 +6,7 @@
 #![doc = include_str!("../../LAYOUT.md")]
 
 use crate::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+pub use crate::sync::{CHANGING, SequenceU64, StandaloneU64};
 
 /// First word of the memory, cTP v1: "COROTRCR" read as a big-endian number.
 pub const MAGIC: u64 = 0x434F_524F_5452_4352;
@@ -90,7 +91,7 @@ macro_rules! words {
         })+
     };
 }
-words!(AtomicU8, AtomicU32, AtomicU64);
+words!(AtomicU8, AtomicU32, AtomicU64, SequenceU64, StandaloneU64);
 
 impl<W: Words, const N: usize> Words for [W; N] {
     fn first_used(&self) -> u64 {
@@ -232,15 +233,15 @@ layout! {
         0x014 generation: AtomicU32,
         0x018 wake: AtomicU32,
         0x01C waker: AtomicU32,
-        0x020 wake_ts: AtomicU64,
+        0x020 wake_ts: StandaloneU64,
         0x028 wakers_live: AtomicU32,
         0x02C freeze: AtomicU32,
         0x030 owner: AtomicU32,
         0x034 meta: AtomicU32,
         0x038 base_n: AtomicU64,
         0x040 slots: [Slot; SLOTS],
-        0x240 event_head: AtomicU64,
-        0x248 last_ts: AtomicU64,
+        0x240 event_head: StandaloneU64,
+        0x248 last_ts: StandaloneU64,
         0x250 state: AtomicU32,
         0x254 begun: AtomicU32,
         0x258 pc: AtomicU64,
@@ -264,7 +265,7 @@ layout! {
         0x00 timestamp: AtomicU64,
         0x08 tid: AtomicU64,
         0x10 addr: AtomicU64,
-        0x18 seq: AtomicU64,
+        0x18 seq: SequenceU64,
         0x20 site: AtomicU64,
         0x28 arg: AtomicU64,
         0x30 generation: AtomicU32,

@@ -1,20 +1,16 @@
 //! What the probe remembers for each thread, as plain data. If the comment of a word names a file,
 //! that file explains how the word is used.
 
-use core::sync::atomic::AtomicU64;
-
 #[cfg(feature = "alloc")]
 use super::polled::Polled;
 use crate::protocol::lane::OwnRing;
+use crate::sync::private::AtomicU64;
 
 /// What the probe remembers for each thread.
 #[derive(Debug, Default)]
 pub struct Local {
     /// Linux: {attachment 32 | thread id 32}, so that the kernel is asked for the id once.
-    #[cfg_attr(
-        not(feature = "linux"),
-        expect(dead_code, reason = "other places know their thread at once")
-    )]
+    #[cfg(feature = "linux")]
     pub(crate) identity: AtomicU64,
     /// {attachment 32 | lane number + 1, 32}, so that a lane is requested once; see
     /// `event/thread_lane.rs`.
@@ -41,6 +37,7 @@ impl Local {
     /// The initial state of a thread.
     pub const fn new() -> Self {
         Local {
+            #[cfg(feature = "linux")]
             identity: AtomicU64::new(0),
             lane: AtomicU64::new(0),
             own_ring: OwnRing::new(),

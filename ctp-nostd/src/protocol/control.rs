@@ -41,10 +41,10 @@
 
 use core::sync::atomic::compiler_fence;
 
-use crate::memory::layout::{Header, Station};
+use crate::memory::layout::{Header, StandaloneU64, Station};
 pub use crate::protocol::slot::AFTER_FILTERED;
 use crate::protocol::slot::{self, EventKind};
-use crate::sync::{AtomicU32, AtomicU64, Ordering, fence, unlocked};
+use crate::sync::{AtomicU32, Ordering, fence, unlocked};
 
 /// Bits of `state`, with [`AFTER_FILTERED`]: the kind of the latest event, if it was dropped.
 /// `state` 0: the latest event was kept.
@@ -139,7 +139,7 @@ pub fn leave_out(state: &AtomicU32, dropped: &AtomicU32, kind: EventKind) {
 
 /// Recorder: whether an event of this coroutine is between K2 and K5. `begun` is read first, so the
 /// head may be ahead of that value.
-pub fn is_inside(started: &AtomicU32, head: &AtomicU64) -> bool {
+pub fn is_inside(started: &AtomicU32, head: &StandaloneU64) -> bool {
     let started = started.load(Ordering::Acquire); // C3
     let head = head.load(Ordering::Acquire); // C3, pairs with K5
     started.wrapping_sub(head as u32).cast_signed() > 0
@@ -229,7 +229,7 @@ mod tests {
         assert!(enter(&started, u32::MAX));
         assert!(enter(&started, 0), "the event of a handler");
         assert!(!withdraw(&started, u32::MAX));
-        let inside = |head| is_inside(&started, &AtomicU64::new(head));
+        let inside = |head| is_inside(&started, &StandaloneU64::new(head));
         assert!(inside(u64::MAX) && inside(1 << 32) && !inside((1 << 32) + 1));
         assert!(!inside((1 << 32) + 9), "the head was read later");
     }

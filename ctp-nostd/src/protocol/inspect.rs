@@ -105,7 +105,7 @@ impl Station {
     /// Time of the latest event, or of an event that is being written: nanoseconds on the monotonic
     /// clock.
     pub fn latest_event_ns(&self) -> u64 {
-        self.last_ts.load(Ordering::Relaxed)
+        self.last_ts.load_whole(Ordering::Relaxed).unwrap_or(0)
     }
 
     /// The eight slots.
@@ -149,7 +149,7 @@ impl Station {
         WakeState {
             count,
             by,
-            at_ns: self.wake_ts.load(Ordering::Relaxed),
+            at_ns: self.wake_ts.load_whole(Ordering::Relaxed).unwrap_or(0),
         }
     }
 }

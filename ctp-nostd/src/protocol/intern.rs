@@ -8,14 +8,24 @@
 //! even while another thread still fills in the entry. Entries never move and are never removed. A
 //! full table returns id 0, and the caller counts it.
 
+#[cfg_attr(
+    any(ctp_split_words, not(target_has_atomic = "64")),
+    path = "intern/cache_split.rs"
+)]
+#[cfg_attr(
+    all(target_has_atomic = "64", not(ctp_split_words)),
+    path = "intern/cache_wide.rs"
+)]
+mod cache;
 pub mod site;
 
 use core::panic::Location;
 
+pub(crate) use cache::Cache;
 use heapless::String;
 
 use crate::memory::layout::{FNV_BASIS, Interned, TEXT_BYTES, fnv1a};
-use crate::sync::Ordering;
+use crate::sync::{self, Claim, Ordering};
 
 /// How many positions an entry may be away from its preferred position.
 const REACH: usize = 32;
@@ -129,22 +139,12 @@ pub(crate) fn place(
 /// Returns true if the entry holds this key, from before or because this call has claimed the
 /// entry.
 fn claim(slot: &Interned, key: u64, fill: impl Fn(&Interned)) -> bool {
-    // Usually the key is there already. A plain load keeps its cache line shared.
-    let present = slot.key.load(Ordering::Relaxed);
-    if present != 0 {
-        return present == key;
+    let found = sync::claim(&slot.key, key);
+    if found == Claim::Claimed {
+        fill(slot);
+        slot.ready.store(1, Ordering::Release);
     }
-    match slot
-        .key
-        .compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed)
-    {
-        Ok(_) => {
-            fill(slot);
-            slot.ready.store(1, Ordering::Release);
-            true
-        }
-        Err(present) => present == key,
-    }
+    found != Claim::Other
 }
 
 fn fill(slot: &Interned, entry: &Entry<'_>) {

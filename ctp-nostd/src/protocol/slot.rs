@@ -129,7 +129,7 @@ pub const fn event_of(index: usize, seq: u64) -> u64 {
 #[inline]
 pub fn publish(slot: &Slot, n: u64, epoch: &Epoch) {
     let writing = writing_seq(n);
-    slot.seq.store(writing, Ordering::Relaxed); // W1
+    slot.seq.begin(writing); // W1
     fence(Ordering::Release); // W2, pairs with R3
     store(slot, epoch); // W3
     slot.seq.store(writing + 1, Ordering::Release); // W4, pairs with R1

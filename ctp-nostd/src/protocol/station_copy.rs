@@ -1,6 +1,6 @@
 //! Recorder: copies of stations, which stay the same while the program goes on writing to the stations.
 
-use crate::memory::layout::{EXT_REV, SLOTS, Slot, Station};
+use crate::memory::layout::{EXT_REV, SLOTS, Slot, StandaloneU64, Station};
 use crate::protocol::slot::{self, Epoch};
 use crate::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
@@ -31,7 +31,7 @@ macro_rules! words {
 words! {
     // A coroutine is marked as dead after its last event, so this word is read before the events.
     is_dead: u8 in AtomicU8,
-    event_head: u64 in AtomicU64,
+    event_head: u64 in StandaloneU64,
     generation: u32 in AtomicU32,
     probe_id: u64 in AtomicU64,
     birth_ts: u64 in AtomicU64,
@@ -49,7 +49,7 @@ words! {
     wakers_live: u32 in AtomicU32,
     wake: u32 in AtomicU32,
     waker: u32 in AtomicU32,
-    wake_ts: u64 in AtomicU64,
+    wake_ts: u64 in StandaloneU64,
 }
 
 /// The slots of a station at one moment: the sequence number and the event of each.

@@ -2,7 +2,7 @@
 //! signal handlers write. A handler cannot split a single instruction.
 #![allow(unsafe_code, reason = "an instruction that no intrinsic offers")]
 
-use crate::sync::{AtomicU32, AtomicU64};
+use crate::sync::AtomicU32;
 
 macro_rules! exchange {
     ($name:ident, $atomic:ty, $word:ty, $instruction:literal, $rax:tt, $supported:meta) => {
@@ -40,14 +40,6 @@ macro_rules! exchange {
 }
 
 exchange!(
-    exchange,
-    AtomicU64,
-    u64,
-    "cmpxchg qword ptr [{word}], {new}",
-    "rax",
-    target_arch = "x86_64"
-);
-exchange!(
     exchange_u32,
     AtomicU32,
     u32,
@@ -70,21 +62,4 @@ pub(crate) fn count(word: &AtomicU32) {
     }
     #[cfg(not(all(any(target_arch = "x86", target_arch = "x86_64"), not(loom))))]
     word.fetch_add(1, crate::sync::Ordering::Relaxed);
-}
-
-/// Sets `bits` in a `word` that only this program sees.
-#[inline(always)]
-pub(crate) fn set(word: &core::sync::atomic::AtomicU64, bits: u64) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: as in `exchange`: a valid word, which only this thread writes.
-    unsafe {
-        core::arch::asm!(
-            "or qword ptr [{word}], {bits}",
-            word = in(reg) word.as_ptr(),
-            bits = in(reg) bits,
-            options(nostack),
-        );
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    word.fetch_or(bits, crate::sync::Ordering::Relaxed);
 }

@@ -3,10 +3,11 @@
 use std::cell::Cell;
 
 use ctp_nostd::control::{self, Control};
+use ctp_nostd::layout::StandaloneU64;
 use ctp_nostd::slot::EventKind::Run;
 use loom::sync::Arc;
+use loom::sync::atomic::AtomicU32;
 use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use loom::sync::atomic::{AtomicU32, AtomicU64};
 use loom::thread;
 
 use crate::check;
@@ -20,7 +21,7 @@ struct Words {
     dropped: AtomicU32,
     begun: AtomicU32,
     /// Represents slots and lanes too.
-    head: AtomicU64,
+    head: StandaloneU64,
     barrier: Membarrier,
 }
 

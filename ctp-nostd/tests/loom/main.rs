@@ -16,13 +16,18 @@ mod control;
 mod dialect;
 mod doorbell;
 mod freeze;
+#[cfg(not(ctp_split_words))]
 mod holders;
+#[cfg(not(ctp_split_words))]
 mod holders_nested;
 mod intern;
+// Lanes and wrapped wakers need atomics of 64 bits.
+#[cfg(not(ctp_split_words))]
 mod lane;
 mod live_wakers;
 mod membarrier;
 mod slot;
+mod standalone;
 mod station;
 mod suspended_stack;
 mod wake;

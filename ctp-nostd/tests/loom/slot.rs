@@ -1,11 +1,11 @@
 //! The seqlock of a slot.
 
 use ctp_nostd::dialect::{Dialect, Fetched};
-use ctp_nostd::layout::{Slot, Station};
-use ctp_nostd::slot::{self, Epoch, Snapshot, Tail, final_seq};
+use ctp_nostd::layout::{SequenceU64, Slot, Station};
+use ctp_nostd::slot::{self, Epoch, Snapshot, Tail, event_of, final_seq};
 use loom::sync::Arc;
 use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use loom::sync::atomic::{AtomicU64, fence};
+use loom::sync::atomic::{AtomicU32, fence};
 use loom::thread;
 
 use crate::check;
@@ -28,6 +28,7 @@ fn event(n: u64) -> Epoch {
 
 // CTP-06
 #[test]
+#[cfg_attr(ctp_split_words, ignore = "takes hours: a slot of halves has 16 words")]
 fn a_snapshot_is_a_single_event() {
     check(|| {
         let slot = Arc::new(Slot::default());
@@ -65,12 +66,14 @@ fn fetch_returns_the_event_or_a_reason(n: u64) {
 
 // CTP-06, CTP-09, CTP-11
 #[test]
+#[cfg_attr(ctp_split_words, ignore = "takes hours: a slot of halves has 16 words")]
 fn event_is_fetched_before_being_overwritten() {
     fetch_returns_the_event_or_a_reason(0);
 }
 
 // CTP-06, CTP-09
 #[test]
+#[cfg_attr(ctp_split_words, ignore = "takes hours: a slot of halves has 16 words")]
 fn event_is_fetched_once_complete() {
     fetch_returns_the_event_or_a_reason(8);
 }
@@ -78,39 +81,44 @@ fn event_is_fetched_once_complete() {
 /// A slot with two words of payload, with or without either fence of the real slot.
 #[derive(Default)]
 struct Pair {
-    seq: AtomicU64,
-    payload: [AtomicU64; 2],
+    seq: SequenceU64,
+    payload: [AtomicU32; 2],
 }
 
 impl Pair {
     fn publish(&self, n: u64, with_fence: bool) {
-        self.seq.store(final_seq(n) - 1, Relaxed);
+        self.seq.begin(final_seq(n) - 1);
         if with_fence {
             fence(Release);
         }
-        self.payload.iter().for_each(|word| word.store(n, Relaxed));
+        let lap = (n / 8) as u32;
+        self.payload
+            .iter()
+            .for_each(|word| word.store(lap, Relaxed));
         self.seq.store(final_seq(n), Release);
     }
 
-    fn snapshot(&self, with_fence: bool) -> Option<[u64; 2]> {
+    fn snapshot(&self, with_fence: bool) -> Option<(u64, [u32; 2])> {
         let before = self.seq.load(Acquire);
         let payload = [0, 1].map(|i| self.payload[i].load(Relaxed));
         if with_fence {
             fence(Acquire);
         }
         let after = self.seq.load(Relaxed);
-        (before != 0 && before % 2 == 0 && before == after).then_some(payload)
+        (before != 0 && before % 2 == 0 && before == after).then_some((before, payload))
     }
 }
 
-fn pair_is_never_torn(writer_fence: bool, reader_fence: bool) {
+/// Writes two events, of which the second is a lap later.
+fn pair_is_never_torn(first: u64, writer_fence: bool, reader_fence: bool) {
     check(move || {
         let slot = Arc::new(Pair::default());
-        slot.publish(0, writer_fence);
+        slot.publish(first, writer_fence);
         let written = Arc::clone(&slot);
-        let writer = thread::spawn(move || written.publish(8, writer_fence));
-        if let Some([first, second]) = slot.snapshot(reader_fence) {
-            assert_eq!(first, second, "torn");
+        let writer = thread::spawn(move || written.publish(first + 8, writer_fence));
+        if let Some((seq, payload)) = slot.snapshot(reader_fence) {
+            let n = event_of(0, seq);
+            assert_eq!([(n / 8) as u32; 2], payload, "torn");
         }
         writer.join().expect("a writer does not panic");
     });
@@ -118,17 +126,25 @@ fn pair_is_never_torn(writer_fence: bool, reader_fence: bool) {
 
 #[test]
 fn simplified_slot_is_sound() {
-    pair_is_never_torn(true, true);
+    pair_is_never_torn(0, true, true);
+}
+
+/// The sequence passes 2^32 from the first event to the second.
+// CTP-27
+#[test]
+fn simplified_slot_is_sound_at_the_crossing() {
+    let last = event_of(0, (1 << 32) - 2);
+    pair_is_never_torn(last, true, true);
 }
 
 #[test]
 #[should_panic = "torn"]
 fn without_the_writers_fence_a_slot_tears() {
-    pair_is_never_torn(false, true);
+    pair_is_never_torn(0, false, true);
 }
 
 #[test]
 #[should_panic = "torn"]
 fn without_the_readers_fence_a_slot_tears() {
-    pair_is_never_torn(true, false);
+    pair_is_never_torn(0, true, false);
 }

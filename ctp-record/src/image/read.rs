@@ -1,6 +1,6 @@
 //! Converts a dump to a trace. The whole memory is available at once, and no program waits for the recorder.
 
-use ctp_nostd::Region;
+use ctp_nostd::{Region, half_written};
 use ctp_trace::record::ExitReason;
 
 use super::{Firmware, first_birth_ns, load};
@@ -24,6 +24,7 @@ pub fn read(config: &Config, image: &Image) -> Result<u8, Error> {
         .copy
         .region()
         .map_err(|refused| ImageError::BadImage(image.dump.clone(), refused))?;
+    half_written::repair(&region);
     let zero = Clock {
         monotonic_ns: first_birth_ns(&region),
         ..Clock::start()

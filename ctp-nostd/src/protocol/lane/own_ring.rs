@@ -18,11 +18,12 @@
 use core::hint::assert_unchecked;
 use core::ptr;
 use core::slice;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, compiler_fence};
 
 use super::ring::Ring;
 use super::room::Room;
 use crate::memory::layout::{Lane, LaneRecord};
+use crate::sync::private::{AtomicU32, AtomicU64};
 
 /// Position of the attachment in the mark word.
 const MARK_SHIFT: u32 = 31;

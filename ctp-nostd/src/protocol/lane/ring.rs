@@ -8,7 +8,7 @@ use super::copy::Copied;
 use super::record::{Payload, ThreadEventKind};
 use super::reserved_record::ReservedRecord;
 use crate::memory::layout::{Lane, LaneRecord};
-use crate::sync::{Ordering, fence, unlocked};
+use crate::sync::{self, Ordering, fence};
 
 const LAPS: u64 = (1 << 15) - 1;
 pub(crate) const LAP_SHIFT: u32 = Payload::COMMIT_BITS;
@@ -112,7 +112,7 @@ impl<'m> Ring<'m> {
     /// Advances the head. Returns false if a handler has moved the head.
     #[inline(always)]
     pub(crate) fn take(&self, head: u64, places: u64) -> bool {
-        let is_taken = unlocked::exchange(&self.lane.head, head, head.wrapping_add(places));
+        let is_taken = sync::exchange(&self.lane.head, head, head.wrapping_add(places));
         if self.is_overwritten && is_taken {
             fence(Ordering::Release); // pairs with O3
         }

@@ -4,6 +4,7 @@ use super::claim::Pool;
 use super::ring::Ring;
 use crate::memory::Region;
 use crate::memory::layout::{Lane, LaneRecord};
+use crate::sync::HAS_LANES;
 
 impl<'m> Region<'m> {
     /// All lanes, by number: the long lanes, then the short lanes.
@@ -23,8 +24,11 @@ impl<'m> Region<'m> {
         rings.take_while(Ring::is_used)
     }
 
-    /// The ring of the lane with this number.
+    /// The ring of the lane with this number. `None` on targets on which threads cannot have lanes.
     pub fn ring(&self, number: u32) -> Option<Ring<'m>> {
+        if !HAS_LANES {
+            return None;
+        }
         let number = number as usize;
         let (lane, records) = match number.checked_sub(self.lanes.len()) {
             None => lane_of(self.lanes, self.records, number),

@@ -1,0 +1,128 @@
+//! Words of 64 bits on targets that have atomics of that size: each is read and written at once.
+//! `split.rs` has the same types for all other targets.
+#![allow(unsafe_code, reason = "an instruction that no intrinsic offers")]
+
+use super::{Claim, Ordering};
+
+#[cfg(not(loom))]
+pub use core::sync::atomic::AtomicU64;
+#[cfg(loom)]
+pub use loom::sync::atomic::AtomicU64;
+
+/// A word that no other process reads.
+pub(crate) type PrivateU64 = core::sync::atomic::AtomicU64;
+
+/// Whether threads can have lanes: they need a compare-and-swap of 64 bits.
+pub(crate) const HAS_LANES: bool = true;
+
+exchange!(
+    exchange,
+    AtomicU64,
+    u64,
+    "cmpxchg qword ptr [{word}], {new}",
+    "rax",
+    target_arch = "x86_64"
+);
+
+/// Sets `bits` in a `word` that only this program sees.
+#[inline(always)]
+pub(crate) fn set(word: &PrivateU64, bits: u64) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: as in `exchange`: a valid word, which only this thread writes.
+    unsafe {
+        core::arch::asm!(
+            "or qword ptr [{word}], {bits}",
+            word = in(reg) word.as_ptr(),
+            bits = in(reg) bits,
+            options(nostack),
+        );
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    word.fetch_or(bits, Ordering::Relaxed);
+}
+
+/// Changes a word from 0 to `value`.
+#[inline(always)]
+pub(crate) fn claim(word: &AtomicU64, value: u64) -> Claim {
+    // Usually the value is there already. A plain load keeps its cache line shared.
+    let present = match word.load(Ordering::Relaxed) {
+        0 => word.compare_exchange(0, value, Ordering::Relaxed, Ordering::Relaxed),
+        present => Err(present),
+    };
+    match present {
+        Ok(_) => Claim::Claimed,
+        Err(present) if present == value => Claim::Same,
+        Err(_) => Claim::Other,
+    }
+}
+
+/// The sequence number of a [seqlock](crate::slot): odd while its payload changes.
+#[derive(Debug, Default)]
+#[repr(transparent)]
+pub struct SequenceU64(AtomicU64);
+
+impl SequenceU64 {
+    /// Writer: stores the odd number, before the payload changes.
+    #[inline(always)]
+    pub fn begin(&self, odd: u64) {
+        self.0.store(odd, Ordering::Relaxed);
+    }
+
+    /// Writer: stores the even number, after the payload has changed.
+    #[inline(always)]
+    pub fn store(&self, even: u64, order: Ordering) {
+        self.0.store(even, order);
+    }
+
+    /// Reader: reads the number. The payload is whole if the number is even, and the same before
+    /// and after.
+    #[inline(always)]
+    pub fn load(&self, order: Ordering) -> u64 {
+        self.0.load(order)
+    }
+}
+
+/// A time or a count that no other word guards. It does not become smaller.
+#[derive(Debug, Default)]
+#[repr(transparent)]
+pub struct StandaloneU64(AtomicU64);
+
+impl StandaloneU64 {
+    /// A word with this value.
+    pub fn new(value: u64) -> Self {
+        StandaloneU64(AtomicU64::new(value))
+    }
+
+    /// The only writer: writes the word.
+    #[inline(always)]
+    pub fn store(&self, value: u64, order: Ordering) {
+        self.0.store(value, order);
+    }
+
+    /// One of several writers: writes the word. On targets with split words, this has no effect if
+    /// another writer is writing a value, or has written a later value.
+    #[inline(always)]
+    pub fn store_shared(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    /// The only writer, and interrupt handlers: replaces the value `old`. False, without effect, if
+    /// a handler has changed the word.
+    #[inline(always)]
+    pub fn replace(&self, old: u64, new: u64) -> bool {
+        exchange(&self.0, old, new)
+    }
+
+    /// Reads the word.
+    #[inline(always)]
+    pub fn load(&self, order: Ordering) -> u64 {
+        self.0.load(order)
+    }
+
+    /// Reads the word. `None` if a writer is in the middle of a change, which is never the case
+    /// here.
+    #[inline(always)]
+    pub fn load_whole(&self, order: Ordering) -> Option<u64> {
+        Some(self.0.load(order))
+    }
+}
