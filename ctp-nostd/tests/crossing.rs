@@ -92,7 +92,7 @@ unsafe impl Platform for Board {
 fn region() -> Region<'static> {
     let (base, bytes) = MEMORY.extent();
     // SAFETY: a static is mapped for ever, and all of its words are atomics.
-    unsafe { Region::new(base.cast_mut(), bytes, u32::MAX) }.expect("a memory is a region")
+    unsafe { Region::new(base as *mut u8, bytes, u32::MAX) }.expect("a memory is a region")
 }
 
 fn assert_is_time(at_ns: u64) {
@@ -161,7 +161,7 @@ fn event_within_a_half_written_head_is_counted_as_nested() {
     let (base, bytes) = HALTED.extent();
     #[expect(unsafe_code, reason = "a static of the test's own as a region")]
     // SAFETY: a static is mapped for ever, and all of its words are atomics.
-    let region = unsafe { Region::new(base.cast_mut(), bytes, u32::MAX) }.expect("it is a region");
+    let region = unsafe { Region::new(base as *mut u8, bytes, u32::MAX) }.expect("it is a region");
     let (station, task) = (&region.stations[0], HALTED.probe::<Board>().born("task"));
     region.put_back(0, CROSSING - 1);
     let seqs = station.seqs();

@@ -53,7 +53,7 @@ fn a_value_is_read_with_what_was_written_before() {
 
 // CTP-27
 #[test]
-fn two_writers_leave_one_of_their_values() {
+fn two_writers_leave_a_value_of_either() {
     check(|| {
         let word = Arc::new(StandaloneU64::new(VALUES[0]));
         let writers = [VALUES[0] + (1 << 32), VALUES[1]].map(|value| {

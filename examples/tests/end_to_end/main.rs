@@ -4,6 +4,7 @@ mod attached_later;
 mod awaited;
 mod containers;
 mod core_files;
+mod cortex_m;
 mod deadlocks;
 mod disturbed;
 mod family;
