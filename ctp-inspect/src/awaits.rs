@@ -7,14 +7,17 @@
 //! says so.
 
 mod account;
+mod boxed;
 mod branch;
 mod facts;
 mod frame;
 mod guard;
+mod held_boxes;
 mod known;
 mod leaf;
 mod memory;
 mod own;
+mod plausible;
 mod root;
 mod search;
 mod set;
@@ -41,6 +44,8 @@ use memory::{PagePool, Pages};
 use view::{Value, View};
 use waker::{Registered, WakerOwner};
 
+pub use boxed::{BoxedFuture, BoxedState};
+pub use held_boxes::FutureMemory;
 pub use root::RootFuture;
 pub use task::{TaskFuture, TaskMemory};
 
@@ -66,6 +71,8 @@ pub struct TaskAwaits {
     pub wakers: Vec<RegisteredWaker>,
     /// The locks that the task holds.
     pub holds: Vec<HeldLock>,
+    /// The memory of the futures that are polled whenever the task is. `None` if the task's futures were not followed.
+    pub polled: Option<Vec<Range<u64>>>,
     /// Sentences about what could not be read.
     pub gaps: Vec<String>,
 }

@@ -12,10 +12,8 @@ pub mod candidates;
 pub mod chains;
 pub mod frame_types;
 pub mod functions;
-pub mod glibc_heap;
 pub mod live;
 
-mod glibc_version;
 mod unnamed;
 
 use ctp_trace::record::{AwaitFrame, TaskKind, TaskState};
@@ -24,9 +22,9 @@ use symbolize::SearchPaths;
 use crate::cpp::chains::{Chain, Chains};
 use crate::cpp::frame_types::FrameTypes;
 use crate::cpp::functions::CoroutineFunctions;
-use crate::cpp::glibc_heap::Heaps;
 use crate::cpp::live::{LiveFrame, LiveFrames};
 use crate::finder::{Finder, Found, FoundTask, TaskLayout};
+use crate::glibc_heap::Heaps;
 use crate::scan::{Scan, WritableMemory};
 use crate::stack_ranges::StackRanges;
 use crate::target::Target;

@@ -1,5 +1,6 @@
 //! [`Inspector`]: inspects a process repeatedly, and reports what has changed.
 
+mod boxes;
 mod changes;
 mod futures;
 mod holders;
@@ -11,12 +12,14 @@ mod roots;
 use std::collections::HashMap;
 
 use ctp_trace::record::{
-    CoroutineId, InspectedTask, Inspection, InspectionEnd, ProcessId, Record, TaskId, TaskState,
+    CoroutineId, InspectedTask, Inspection, InspectionEnd, ProcessId, Record, TaskId, TaskOwner,
+    TaskState,
 };
 
 use symbolize::SearchPaths;
 
 use crate::async_task::AsyncTaskFinder;
+use crate::boxed::BoxedFinder;
 use crate::cpp::CppFinder;
 use crate::finder::{Finder, Found, FoundTask};
 use crate::inspector::changes::Changes;
@@ -45,6 +48,7 @@ pub struct Inspector {
     changes: Changes,
     threads: ThreadInspector,
     futures: Futures,
+    boxed: BoxedFinder,
     inspections: u32,
 }
 
@@ -74,6 +78,7 @@ impl Inspector {
             changes: Changes::default(),
             threads: ThreadInspector::new(search_paths.clone()),
             futures: Futures::new(search_paths),
+            boxed: BoxedFinder::default(),
             inspections: 0,
         }
     }
@@ -97,7 +102,7 @@ impl Inspector {
         let memory = (target, &self.stacks);
         let futures = self.futures.read(memory, &found.tasks, &numbers, ids);
         let threads_of = (target, self.process);
-        let numbered = (&numbers, ids);
+        let numbered = (&numbers, &mut *ids);
         let roots = roots::read(
             threads_of,
             &self.threads,
@@ -105,10 +110,17 @@ impl Inspector {
             &mut self.identities,
             numbered,
         );
+        let boxes = boxes::read(
+            (target, &self.stacks, self.process),
+            (&mut self.boxed, &mut self.futures, &mut self.identities),
+            (&found.tasks, &futures.tasks, &roots),
+            (&numbers, ids),
+        );
         // What was found may be inconsistent if the process ended meanwhile.
         self.target.refresh()?;
         let mut tasks = self.records_of(&found.tasks, &numbers, futures.tasks);
         tasks.extend(roots.tasks);
+        tasks.extend(boxes.tasks);
         let mut records = vec![Record::Inspection(Inspection {
             process: self.process,
             number: self.inspections,
@@ -117,6 +129,7 @@ impl Inspector {
             only_threads: false,
         })];
         let stacks = futures.stacks.into_iter().chain(roots.stacks);
+        let stacks = stacks.chain(boxes.stacks);
         records.extend(stacks.map(Record::AwaitStack));
         let ended = self.changes.replace(tasks, &mut records);
         self.identities.forget(&ended);
@@ -128,7 +141,14 @@ impl Inspector {
             ended,
             ended_threads: threads.ended,
             runtimes: found.runtimes,
-            gaps: [self.target.gaps(), found.gaps, threads.gaps, futures.gaps].concat(),
+            gaps: [
+                self.target.gaps(),
+                found.gaps,
+                threads.gaps,
+                futures.gaps,
+                boxes.gaps,
+            ]
+            .concat(),
         }));
         Ok(records)
     }
@@ -216,6 +236,7 @@ impl Inspector {
                 size_bytes: task.layout.size_bytes,
                 may_be_freed: task.may_be_freed,
                 coroutine: CoroutineId::default(),
+                owner: TaskOwner::default(),
             }
         });
         records.collect()

@@ -18,12 +18,14 @@
 
 pub mod async_task;
 pub mod awaits;
+pub mod boxed;
 pub mod core_file;
 pub mod coroutine_stacks;
 pub mod cpp;
 pub mod crate_version;
 pub mod finder;
 pub mod function_runs;
+pub mod glibc_heap;
 pub mod inspector;
 pub mod leaf_functions;
 pub mod modules;

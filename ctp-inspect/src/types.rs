@@ -12,6 +12,7 @@ mod module;
 mod name;
 mod read;
 mod scan;
+mod statics;
 mod variable;
 pub(crate) mod variable_place;
 
@@ -32,6 +33,7 @@ use frame_variable::FrameVariable;
 use layout::Type;
 use module::Module;
 pub(crate) use read::{file as declaration_file, line as declaration_line};
+pub use statics::StaticVariable;
 use variable_place::Frame;
 
 /// Where a type is described.

@@ -20,7 +20,8 @@ pub use event::{Event, EventKind, PollWakers, WaitKind, WaitMarks, Wake, Waker};
 pub use flight::{Earlier, EndedSums, Window};
 pub use inspection::{
     AwaitFrame, AwaitStack, AwaitStackId, HeldLock, InspectedTask, InspectedThread, Inspection,
-    InspectionEnd, Resource, TaskId, TaskKind, TaskState, TaskWait, ThreadRole, WakerHolder,
+    InspectionEnd, Resource, TaskId, TaskKind, TaskOwner, TaskState, TaskWait, ThreadRole,
+    WakerHolder,
 };
 pub use leaf::{Leaf, LeafKind, Sockets};
 pub use look::{Look, Seen, Thing};

@@ -1,6 +1,7 @@
 //! [`Walk`]: follows the futures of a task from the outermost to the innermost.
 
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 
 use ctp_trace::record::{AwaitFrame, TaskId, TaskWait};
 use foldhash::HashSet;
@@ -26,6 +27,8 @@ pub(super) struct Walk<'w> {
     /// The contents of the bodies around the present future, outermost first, with their depths.
     around: Vec<(u32, Value)>,
     met: HashSet<Met>,
+    /// The memory of the futures that are polled with the wakers of the task.
+    polled: Vec<Range<u64>>,
     gaps: BTreeSet<&'static str>,
     account: Account,
     proof: Proof,
@@ -66,6 +69,7 @@ impl<'w> Walk<'w> {
             found: TaskAwaits::default(),
             around: Vec::new(),
             met: HashSet::default(),
+            polled: Vec::new(),
             gaps: BTreeSet::new(),
             account: Account::default(),
             proof: Proof::Proven,
@@ -86,6 +90,7 @@ impl<'w> Walk<'w> {
         }
         let outermost = self.found.frames.first();
         self.found.name = outermost.map_or_else(String::new, |frame| frame.name.clone());
+        self.found.polled = Some(self.polled);
         self.found.gaps = self.gaps.into_iter().map(str::to_owned).collect();
         self.found
     }
@@ -108,6 +113,10 @@ impl<'w> Walk<'w> {
         if MAX_FUTURES <= self.met.len() || MAX_DEPTH <= depth {
             self.add_gap("a task has more futures than are shown");
             return;
+        }
+        if self.has_own_wakers() {
+            let end = future.address.saturating_add(layout.size);
+            self.polled.push(future.address..end);
         }
         if is_body(&layout.path) {
             self.follow_body(future, &layout, depth);

@@ -56,7 +56,7 @@ impl Awaits {
             .iter()
             .flat_map(|frame| self.candidates(&view, target, frame));
         let (future, mut awaits) = candidates.find_map(|candidate| {
-            let found = self.walk(&view, candidate.future, (WakerOwner::Thread, None), tasks);
+            let found = self.walk(&view, candidate.future, (WakerOwner::Unknown, None), tasks);
             let is_found = candidate.is_pinned || has_waker(&found);
             is_found.then_some((candidate.future, found))
         })?;

@@ -11,8 +11,8 @@ pub(super) enum WakerOwner {
     Task(u64),
     /// An entry of a set of futures. When the entry is woken, the set wakes the task.
     Set(u64),
-    /// A thread in `block_on`. Its wakers are not known, so any waker counts.
-    Thread,
+    /// A thread in `block_on`, or what polls a boxed future. Its wakers are not known, so any waker counts.
+    Unknown,
 }
 
 impl WakerOwner {
@@ -20,7 +20,7 @@ impl WakerOwner {
     pub(super) fn is_woken_by(self, data: u64) -> bool {
         match self {
             WakerOwner::Task(own) | WakerOwner::Set(own) => data == own,
-            WakerOwner::Thread => true,
+            WakerOwner::Unknown => true,
         }
     }
 }

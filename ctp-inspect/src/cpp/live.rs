@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::cpp::candidates::Candidate;
-use crate::cpp::glibc_heap::{Chunk, HEADER_BYTES, Heaps};
+use crate::glibc_heap::{Chunk, HEADER_BYTES, Heaps};
 use crate::stack_ranges::StackRanges;
 use crate::target::Target;
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::cpp::glibc_heap::Heaps;
+use crate::glibc_heap::Heaps;
 use crate::modules::{Module, Modules};
 use crate::scan::{Scan, WritableMemory};
 use crate::target::Target;

@@ -98,8 +98,13 @@ impl Futures {
         Some((root, stack))
     }
 
+    /// The reader of futures.
+    pub fn awaits(&self) -> &Awaits {
+        &self.awaits
+    }
+
     /// The number of an await stack: a new number if the stack is new, and 0 for an empty stack.
-    fn number(
+    pub fn number(
         &mut self,
         frames: Vec<AwaitFrame>,
         ids: &mut TraceIds,

@@ -17,6 +17,8 @@ pub struct FoundRoots {
     pub tasks: Vec<InspectedTask>,
     /// The new await stacks.
     pub stacks: Vec<AwaitStack>,
+    /// The addresses of the futures that are polled whenever a thread's future is, each with the address of that future.
+    pub polled: Vec<(u64, u64)>,
 }
 
 /// Reads the futures of all threads that are parked in `block_on`. A thread that continues meanwhile is left out.
@@ -38,8 +40,13 @@ pub fn read(
             kind: TaskKind::BlockOn,
             ..FoundTask::default()
         };
+        let id = identities.number(&identity, ids);
+        let polled = root.awaits.polled.iter().flatten();
+        found
+            .polled
+            .extend(polled.map(|future| (future.start, root.address)));
         found.tasks.push(InspectedTask {
-            id: identities.number(&identity, ids),
+            id,
             process,
             kind: TaskKind::BlockOn,
             address: root.address,

@@ -1,6 +1,6 @@
 //! [`Index`]: where in the debug info functions, vtables and namespaces are.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use symbolize::DebugInfo;
 
@@ -14,6 +14,10 @@ pub(super) struct Index {
     pub(super) units: Vec<UnitIndex>,
     /// The types of the vtables at each address.
     pub(super) vtables: HashMap<u64, Vec<Entry>>,
+    /// The addresses of the vtables for `dyn Future`.
+    pub(super) future_vtables: BTreeSet<u64>,
+    /// The static variables with a name, by their addresses.
+    pub(super) statics: BTreeMap<u64, Entry>,
     /// The names of the types of tasks that the functions at each address poll.
     pub(super) polls: HashMap<u64, Vec<String>>,
     /// The types of tasks, by their names without path: `Cell<T, S>` of tokio, and `RawTask<F, T, S, M>` of async-task.

@@ -62,6 +62,10 @@ impl Module {
         Some(address)
     }
 
+    pub(super) fn index(&self) -> &Index {
+        &self.index
+    }
+
     pub(super) fn path(&self) -> &[u8] {
         &self.path
     }

@@ -9,6 +9,9 @@ use super::index::{Index, Namespace, UnitIndex};
 use super::module::{Target, Unit, Value};
 use super::name::generics;
 
+/// The end of the name of a vtable for `dyn Future`. The compiler leaves out the type of the result.
+const FUTURE_VTABLE: &[u8] = b" as core::future::future::Future>::{vtable}";
+
 /// The attributes of an entry that the index needs.
 #[derive(Default)]
 struct Found<'u> {
@@ -152,7 +155,7 @@ fn fixed_address<'u>(unit: Unit<'u>, value: Value<'u>) -> Option<u64> {
 fn add(number: usize, unit: Unit<'_>, tag: DwTag, found: Found<'_>, index: &mut Index) {
     match tag {
         gimli::DW_TAG_compile_unit => add_panic_runtime(&found, index),
-        gimli::DW_TAG_variable => add_vtable(number, &found, index),
+        gimli::DW_TAG_variable => add_variable(number, &found, index),
         gimli::DW_TAG_structure_type => add_task_type(number, &found, index),
         _ => add_function(number, unit, &found, index),
     }
@@ -168,11 +171,26 @@ fn add_panic_runtime(found: &Found<'_>, index: &mut Index) {
     }
 }
 
-fn add_vtable(number: usize, found: &Found<'_>, index: &mut Index) {
-    let is_vtable = found.name.is_some_and(|name| name.ends_with(b"{vtable}"));
-    let (true, Some(address)) = (is_vtable, found.location) else {
+/// Adds a vtable, or a static variable.
+fn add_variable(number: usize, found: &Found<'_>, index: &mut Index) {
+    let (Some(name), Some(address)) = (found.name, found.location) else {
         return;
     };
+    if name.ends_with(b"{vtable}") {
+        if name.ends_with(FUTURE_VTABLE) {
+            index.future_vtables.insert(address);
+        }
+        add_vtable(number, found, address, index);
+    } else {
+        let entry = Entry {
+            unit: number,
+            offset: found.offset,
+        };
+        index.statics.insert(address, entry);
+    }
+}
+
+fn add_vtable(number: usize, found: &Found<'_>, address: u64, index: &mut Index) {
     let of = match found.of_type {
         Some(Target::InUnit(offset)) => Some(Entry {
             unit: number,

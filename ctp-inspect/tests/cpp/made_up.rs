@@ -4,9 +4,9 @@
 use ctp_inspect::cpp::chains::Chains;
 use ctp_inspect::cpp::frame_types::FrameTypes;
 use ctp_inspect::cpp::functions::CoroutineFunctions;
-use ctp_inspect::cpp::glibc_heap::Heaps;
 use ctp_inspect::cpp::live::LiveFrames;
 use ctp_inspect::cpp::{candidates, live};
+use ctp_inspect::glibc_heap::Heaps;
 use ctp_inspect::scan::{Scan, WritableMemory};
 use ctp_inspect::stack_ranges::StackRanges;
 use ctp_inspect::target::mapping;

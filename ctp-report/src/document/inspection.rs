@@ -1,13 +1,15 @@
 //! The fields of JSON documents about inspections: when they were made, and every task and thread.
 
 use ctp_trace::model::InspectionTime;
-use ctp_trace::record::{AwaitStack, HeldLock, InspectedTask, Nanos, ProcessId, Resource};
+use ctp_trace::record::{
+    AwaitStack, HeldLock, InspectedTask, Nanos, ProcessId, Resource, TaskKind,
+};
 use serde_json::{Map, Value, json};
 
 use crate::evidence::coroutine_stacks::WaitingStack;
 use crate::evidence::inspected::cpp::{self, FunctionFrames};
 use crate::evidence::inspected::threads::ThreadStack;
-use crate::evidence::inspected::{TaskGroup, kind_word, site, state_word, words};
+use crate::evidence::inspected::{TaskGroup, kind_word, owners, site, state_word, words};
 use crate::load::Model;
 use crate::names::Label;
 use crate::text;
@@ -16,7 +18,14 @@ use crate::text;
 pub fn fields(model: &Model, groups: &[TaskGroup], threads: &[ThreadStack]) -> Value {
     let is_core_file = model.is_core_file();
     let cpp = cpp::frames(groups);
-    let groups = groups.iter().map(|group| of_group(group, is_core_file));
+    let groups = groups.iter().map(|group| {
+        let mut entry = of_group(group, is_core_file);
+        if group.first().kind == TaskKind::Boxed {
+            let tasks: Vec<_> = group.tasks.iter().map(|member| member.task).collect();
+            entry["held_by"] = owners::holders(&tasks, threads).into();
+        }
+        entry
+    });
     let mut fields = json!({
         "looks": looks(model),
         "tasks": groups.chain(threads.iter().map(of_thread)).collect::<Vec<_>>(),

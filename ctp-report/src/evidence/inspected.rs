@@ -1,6 +1,7 @@
 //! Tasks and threads of inspections: groups with the same verdict and stack, and the words for them.
 
 pub mod cpp;
+pub mod owners;
 pub mod site;
 pub mod threads;
 pub mod wakers;
@@ -17,7 +18,7 @@ use crate::config::filter::{Filter, Subject};
 use crate::config::ignore::Ignore;
 use crate::evidence::inspected::site::StackSite;
 
-/// Tasks with the same verdict for the same reason, in the same state, with the same stack.
+/// Tasks of a kind with the same verdict for the same reason, in the same state, with the same stack.
 pub struct TaskGroup<'m> {
     /// The tasks, by id. Never empty.
     pub tasks: Vec<JudgedTask<'m>>,
@@ -25,7 +26,7 @@ pub struct TaskGroup<'m> {
     pub site: StackSite,
 }
 
-type Key = (Verdict, InspectedReason, &'static str, String);
+type Key = (Verdict, InspectedReason, &'static str, &'static str, String);
 
 /// Keeps the tasks that the filter admits.
 pub fn filter(judged: &mut Vec<JudgedTask>, filter: &Filter) {
@@ -60,7 +61,9 @@ pub fn groups<'m>(judged: Vec<JudgedTask<'m>>, ignore: &Ignore) -> Vec<TaskGroup
             0 => member.task.name.clone(),
             stack => stack.to_string(),
         };
-        let key = (verdict, reason, state_word(member.task.state), stack);
+        let task = member.task;
+        let words = (kind_word(task.kind), state_word(task.state));
+        let key = (verdict, reason, words.0, words.1, stack);
         let group = groups.entry(key).or_insert_with(|| TaskGroup {
             tasks: Vec::new(),
             site,
@@ -100,6 +103,7 @@ pub fn kind_word(kind: TaskKind) -> &'static str {
         TaskKind::Blocking => "blocking",
         TaskKind::AsyncTask => "async-task",
         TaskKind::Cpp => "c++20",
+        TaskKind::Boxed => "boxed",
         _ => "future",
     }
 }
@@ -111,6 +115,7 @@ pub fn state_word(state: TaskState) -> &'static str {
         TaskState::Running => "running",
         TaskState::Notified => "notified",
         TaskState::Finished => "finished",
+        TaskState::NotStarted => "not started",
         _ => "cancelled",
     }
 }

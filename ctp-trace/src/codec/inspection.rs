@@ -7,7 +7,8 @@ use super::varint::{Input, put_uint};
 use crate::error::Malformed;
 use crate::record::{
     AwaitFrame, AwaitStack, HeldLock, InspectedTask, InspectedThread, Inspection, InspectionEnd,
-    Nanos, Record, Resource, TaskId, TaskKind, TaskState, TaskWait, ThreadRole, WakerHolder,
+    Nanos, Record, Resource, TaskId, TaskKind, TaskOwner, TaskState, TaskWait, ThreadRole,
+    WakerHolder,
 };
 
 /// The types of records in a chunk of inspections.
@@ -64,7 +65,7 @@ fields!(InspectedTask {
     waits as Entries,
     holds as Entries,
     polled_by,
-} later { size_bytes, coroutine, may_be_freed });
+} later { size_bytes, coroutine, may_be_freed, owner });
 
 codes!(TaskKind {
     0 => Tokio,
@@ -73,6 +74,7 @@ codes!(TaskKind {
     3 => Child,
     4 => AsyncTask,
     5 => Cpp,
+    6 => Boxed,
 } else Err(Malformed("an unknown kind of task")));
 
 codes!(TaskState {
@@ -81,6 +83,7 @@ codes!(TaskState {
     2 => Notified,
     3 => Cancelled,
     4 => Finished,
+    5 => NotStarted,
 } else Err(Malformed("an unknown state of a task")));
 
 fields!(TaskWait {
@@ -141,6 +144,32 @@ impl Codec<WakerHolder> for Plain {
             6 => WakerHolder::Thread(small(number)?),
             7 => WakerHolder::Memory(number),
             _ => WakerHolder::Unknown,
+        })
+    }
+}
+
+/// A code, then a number, then a text. An unknown code reads as unknown.
+impl Codec<TaskOwner> for Plain {
+    fn put(&self, owner: &TaskOwner, out: &mut Vec<u8>) {
+        let (code, number, text): (u8, u32, &str) = match owner {
+            TaskOwner::Unknown => (0, 0, ""),
+            TaskOwner::Task(TaskId(id)) => (1, *id, ""),
+            TaskOwner::Static(path) => (2, 0, path),
+            TaskOwner::Thread(tid) => (3, *tid, ""),
+        };
+        out.push(code);
+        put_uint(out, number.into());
+        Plain.put(&text.to_owned(), out);
+    }
+
+    fn get(&self, input: &mut Input) -> Result<TaskOwner, Malformed> {
+        let (code, number) = (input.byte()?, input.uint()?);
+        let text: String = Plain.get(input)?;
+        Ok(match code {
+            1 => TaskOwner::Task(TaskId(small(number)?)),
+            2 => TaskOwner::Static(text),
+            3 => TaskOwner::Thread(small(number)?),
+            _ => TaskOwner::Unknown,
         })
     }
 }

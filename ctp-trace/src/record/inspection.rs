@@ -115,6 +115,8 @@ pub struct InspectedTask {
     pub coroutine: CoroutineId,
     /// The allocator does not say that the memory of the task is in use, so the task may not exist.
     pub may_be_freed: bool,
+    /// What holds a boxed future.
+    pub owner: TaskOwner,
 }
 
 impl InspectedTask {
@@ -148,6 +150,24 @@ pub enum TaskKind {
     AsyncTask,
     /// A C++20 coroutine, with the coroutines that it awaits.
     Cpp,
+    /// A future in a `Box<dyn Future>` that is polled with wakers of its own, by a set of futures or by an executor
+    /// that is not known.
+    Boxed,
+}
+
+/// What holds a boxed future.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum TaskOwner {
+    /// Unknown, or not a boxed future.
+    #[default]
+    Unknown,
+    /// A task, which may be a boxed future too.
+    Task(TaskId),
+    /// A static variable, by its path.
+    Static(String),
+    /// The stack or the thread-local memory of a thread, by the kernel's id.
+    Thread(u32),
 }
 
 /// The state of an inspected task.
@@ -165,6 +185,8 @@ pub enum TaskState {
     Cancelled,
     /// Has run to the end, and its memory was not freed.
     Finished,
+    /// Was never polled.
+    NotStarted,
 }
 
 /// What holds a waker of a task.

@@ -178,8 +178,9 @@ reasons! {
     LeafUnknown: Waiting, "leaf-unknown", "wakers are left, and it is unknown whether an innermost future has one";
     StackUnknown: Waiting, "stack-unknown", "wakers are left, and what it waits for is unknown";
     ResumerUnknown: Waiting, "resumer-unknown", "a C++20 coroutine, and what can resume it is not known";
-    Finished: Waiting, "finished", "a C++20 coroutine that has run to its end, and whose frame was not destroyed";
-    MayBeFreed: Waiting, "may-be-freed", "a C++20 coroutine, and the allocator does not say that its memory is in use";
+    Finished: Waiting, "finished", "a C++20 coroutine or a boxed future that has run to its end, and was not destroyed";
+    NotStarted: Waiting, "not-started", "a boxed future that was never polled";
+    MayBeFreed: Waiting, "may-be-freed", "a C++20 coroutine or a boxed future, and the allocator does not say that its memory is in use";
     Ignored: Waiting, "ignored", "the verdict would be worse, but `--ignore` hides it";
     Waits: Waiting, "waits", "something known can still wake it";
 }
@@ -223,6 +224,7 @@ pub fn judge_inspected(evidence: &InspectedEvidence, threshold: Nanos) -> Inspec
     let (verdict, reason) = match evidence.state {
         _ if evidence.may_be_freed => (Verdict::Waiting, InspectedReason::MayBeFreed),
         TaskState::Finished => (Verdict::Waiting, InspectedReason::Finished),
+        TaskState::NotStarted => (Verdict::Waiting, InspectedReason::NotStarted),
         TaskState::Idle if evidence.has_unknown_resumer => {
             (Verdict::Waiting, InspectedReason::ResumerUnknown)
         }

@@ -171,3 +171,54 @@ fn tasks_wait_behind_a_lost_task() {
     let behind = (Verdict::Stuck, Reason::Behind);
     assert_eq!(found, [(Verdict::Stuck, Reason::NoWaker), behind, behind]);
 }
+
+/// A boxed future in a set that task 1 polls.
+fn boxed(id: u32, waits_for: Resource, holds: Option<HeldLock>) -> InspectedTask {
+    InspectedTask {
+        kind: TaskKind::Boxed,
+        owner: TaskOwner::Task(TaskId(1)),
+        ..between(id, waits_for, holds)
+    }
+}
+
+const MAYBE_DEADLOCK: (Verdict, Reason) = (Verdict::MaybeStuck, Reason::Deadlock);
+
+// CT-15
+#[test]
+fn boxed_futures_of_a_set_wait_for_each_other() {
+    let other = Resource::Timer(Nanos(1 << 60));
+    let parent = InspectedTask {
+        waits: vec![wait(0, A), wait(1, other)],
+        holds: vec![hold(A, true), hold(B, true)],
+        ..task(1, 1)
+    };
+    let found = verdicts(vec![
+        parent,
+        boxed(2, A, Some(hold(B, true))),
+        boxed(3, B, Some(hold(A, true))),
+    ]);
+    assert_eq!(found[0].0, Verdict::Waiting);
+    assert_eq!(found[1..], [MAYBE_DEADLOCK; 2]);
+}
+
+#[test]
+fn other_tasks_wait_for_the_task_with_the_set() {
+    let found = verdicts(vec![
+        between(1, A, Some(hold(A, true))),
+        boxed(2, A, Some(hold(A, true))),
+        between(3, A, None),
+    ]);
+    assert_eq!(found[0], DEADLOCK);
+    assert_eq!(found[2], (Verdict::Stuck, Reason::Behind));
+}
+
+#[test]
+fn futures_that_may_be_freed_hold_nothing() {
+    let freed = InspectedTask {
+        may_be_freed: true,
+        ..boxed(2, A, Some(hold(B, true)))
+    };
+    let found = verdicts(vec![between(1, B, Some(hold(A, true))), freed]);
+    assert_eq!(found[0].0, Verdict::Waiting);
+    assert_eq!(found[1], (Verdict::Waiting, Reason::MayBeFreed));
+}

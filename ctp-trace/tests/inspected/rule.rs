@@ -241,3 +241,17 @@ fn coroutines_of_cpp_are_never_stuck() {
     }
     assert!(idle.1.is_gap() && !finished.1.is_gap());
 }
+
+#[test]
+fn a_future_that_was_never_polled_waits() {
+    let evidence = InspectedEvidence {
+        state: TaskState::NotStarted,
+        ..InspectedEvidence::default()
+    };
+    let judged = judge_inspected(&evidence, THRESHOLD);
+    assert_eq!(
+        (judged.verdict, judged.reason),
+        (Verdict::Waiting, InspectedReason::NotStarted)
+    );
+    assert!(!judged.reason.is_gap());
+}

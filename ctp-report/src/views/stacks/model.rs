@@ -8,7 +8,7 @@ use ctp_trace::record::{AwaitStack, Nanos, TaskKind};
 use crate::evidence::coroutine_stacks::WaitingStack;
 use crate::evidence::inspected::site::{label_of, name_of, suspension};
 use crate::evidence::inspected::threads::ThreadStack;
-use crate::evidence::inspected::{TaskGroup, state_word, words};
+use crate::evidence::inspected::{TaskGroup, owners, state_word, words};
 use crate::names::Label;
 use crate::names::call_stacks::CallFrame;
 use crate::text::{self, units};
@@ -39,7 +39,10 @@ pub struct StackGroup {
 impl Stacks {
     /// The stacks of these tasks, coroutines and threads.
     pub fn of(groups: &[TaskGroup], coroutines: &[WaitingStack], threads: &[ThreadStack]) -> Self {
-        let mut tasks: Vec<StackGroup> = groups.iter().map(of_tasks).collect();
+        let mut tasks: Vec<StackGroup> = groups
+            .iter()
+            .map(|group| of_tasks(group, threads))
+            .collect();
         tasks.sort_by_key(|group| (std::cmp::Reverse(group.ids.len()), group.ids[0]));
         tasks.extend(of_coroutines(coroutines));
         tasks.extend(of_threads(threads));
@@ -63,7 +66,7 @@ impl Stacks {
     }
 }
 
-fn of_tasks(group: &TaskGroup) -> StackGroup {
+fn of_tasks(group: &TaskGroup, threads: &[ThreadStack]) -> StackGroup {
     let (task, judgement) = (group.first(), group.judgement());
     let wakers = task.wakers.map(words::wakers);
     let spawned = task.spawned_at.as_ref();
@@ -72,8 +75,15 @@ fn of_tasks(group: &TaskGroup) -> StackGroup {
     let holds = holds.map(|hold| format!("holds {}", words::held(hold)));
     let is_root = task.kind == TaskKind::BlockOn;
     let root = is_root.then(|| format!("given to block_on by thread {}", task.polled_by));
+    let tasks: Vec<_> = group.tasks.iter().map(|member| member.task).collect();
+    let owners = owners::holders(&tasks, threads).into_iter();
+    let owners = owners.map(|owner| format!("held by {owner}"));
     StackGroup {
-        kind: if is_root { "future" } else { "task" },
+        kind: match task.kind {
+            TaskKind::BlockOn => "future",
+            TaskKind::Boxed => "boxed future",
+            _ => "task",
+        },
         ids: group.ids(),
         name: name_of(task),
         state: format!(
@@ -87,6 +97,7 @@ fn of_tasks(group: &TaskGroup) -> StackGroup {
             .chain(wakers)
             .chain(spawned)
             .chain(holds)
+            .chain(owners)
             .collect(),
         branches: group.tasks[0].stack.map(branches).unwrap_or_default(),
     }

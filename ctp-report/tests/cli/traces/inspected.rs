@@ -293,6 +293,45 @@ pub fn core_file() -> Vec<u8> {
     p.finish()
 }
 
+/// Boxed futures with each kind of holder, and in each state.
+pub fn boxed() -> Vec<u8> {
+    let mut p = Inspected::new();
+    p.begin();
+    p.stack(1, &[(0, "serve", 12), (1, "receive", 17)]);
+    p.stack(2, &[(0, "job", 30)]);
+    let boxed = |owner: TaskOwner| {
+        move |task: &mut InspectedTask| {
+            task.kind = TaskKind::Boxed;
+            task.runtime_id = 0;
+            task.spawned_at = None;
+            task.wakers = None;
+            task.owner = owner.clone();
+        }
+    };
+    p.task("serve", 1, 1, |_| {});
+    for owner in [
+        TaskOwner::Task(TaskId(1)),
+        TaskOwner::Static("app::QUEUE".to_owned()),
+        TaskOwner::Thread(71),
+        TaskOwner::Unknown,
+    ] {
+        p.task("job", 2, 0, boxed(owner));
+    }
+    let states = [TaskState::NotStarted, TaskState::Finished];
+    for state in states {
+        p.task("job", 0, 0, |task| {
+            boxed(TaskOwner::Static("app::QUEUE".to_owned()))(task);
+            task.state = state;
+        });
+    }
+    p.task("job", 2, 0, |task| {
+        boxed(TaskOwner::Unknown)(task);
+        task.may_be_freed = true;
+    });
+    p.end();
+    p.finish()
+}
+
 /// C++20 coroutines: chains, with and without lines, frames that were not destroyed, and frames that may be freed.
 pub fn cpp() -> Vec<u8> {
     let mut p = Inspected::new();

@@ -123,6 +123,7 @@ fn of_modes() -> Vec<Named> {
         ("inspected_core_file", inspected::core_file()),
         ("inspected_healthy", inspected::healthy()),
         ("inspected_cpp", inspected::cpp()),
+        ("inspected_boxed", inspected::boxed()),
         ("inspected_stripped", inspected::stripped()),
         ("three_runs", foreign::three_runs().bytes),
         ("filtered", filtered::stopped()),

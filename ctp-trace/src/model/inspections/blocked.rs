@@ -6,7 +6,7 @@ use super::InspectedProcess;
 use super::evidence::{Leaf, leaves};
 use crate::record::{
     AwaitStack, AwaitStackId, CoroutineId, InspectedTask, Nanos, Resource, TaskId, TaskKind,
-    TaskState,
+    TaskOwner, TaskState,
 };
 use crate::verdict::inspected::BlockedEvidence;
 use crate::verdict::{Needs, WaitsFor, deadlocks, remaining};
@@ -30,7 +30,8 @@ pub(super) struct Holders<'p>(BTreeMap<Resource, Vec<(&'p InspectedTask, bool)>>
 impl<'p> Holders<'p> {
     pub(super) fn of(process: &'p InspectedProcess) -> Self {
         let mut holders: BTreeMap<Resource, Vec<_>> = BTreeMap::new();
-        for task in process.tasks.values().map(|known| &known.latest) {
+        let tasks = process.tasks.values().map(|known| &known.latest);
+        for task in tasks.filter(|task| !task.may_be_freed) {
             for hold in &task.holds {
                 let of_lock = holders.entry(hold.resource).or_default();
                 of_lock.push((task, hold.is_exclusive));
@@ -39,9 +40,26 @@ impl<'p> Holders<'p> {
         Holders(holders)
     }
 
-    /// The known holders of a lock.
-    pub(super) fn get(&self, resource: Resource) -> &[(&'p InspectedTask, bool)] {
-        self.0.get(&resource).map_or(&[], Vec::as_slice)
+    /// The known holders of a lock, for a task that waits for the lock.
+    ///
+    /// A lock that a boxed future in a set holds is known to be held by the future and by the task with the set. Then
+    /// the future is the holder for boxed futures, and the task is the holder for all others.
+    pub(super) fn get(
+        &self,
+        resource: Resource,
+        waiter: &InspectedTask,
+    ) -> Vec<(&'p InspectedTask, bool)> {
+        let all = self.0.get(&resource).map_or(&[][..], Vec::as_slice);
+        let owns = |owner: TaskId, of: &InspectedTask| of.owner == TaskOwner::Task(owner);
+        let holders = all.iter().filter(|(holder, _)| {
+            let mut others = all.iter();
+            if waiter.kind == TaskKind::Boxed {
+                !others.any(|(other, _)| owns(holder.id, other))
+            } else {
+                !others.any(|(other, _)| owns(other.id, holder))
+            }
+        });
+        holders.copied().collect()
     }
 }
 
@@ -77,12 +95,12 @@ impl Blocked {
         stacks: &BTreeMap<AwaitStackId, AwaitStack>,
     ) {
         let leaves = leaves(task, stacks.get(&task.stack));
-        if task.state != TaskState::Idle || leaves.is_empty() {
+        if task.state != TaskState::Idle || task.may_be_freed || leaves.is_empty() {
             return;
         }
         let of_leaves = leaves
             .iter()
-            .map(|leaf| (leaf, blockers(process, holders, leaf)));
+            .map(|leaf| (leaf, blockers(process, holders, leaf, task)));
         let of_leaves: Vec<_> = of_leaves.collect();
         let has_other = of_leaves.iter().any(|(_, blockers)| blockers.is_none());
         if has_other && leaves.iter().any(Leaf::is_running_timer) {
@@ -94,7 +112,9 @@ impl Blocked {
             .filter(|(leaf, _)| !has_other || is_lock(leaf));
         let blockers: Vec<_> = counted.filter_map(|(_, blockers)| blockers).collect();
         let is_exclusive = !has_other && blockers.iter().all(|(_, is_exclusive)| *is_exclusive);
-        if is_exclusive && task.kind != TaskKind::Child {
+        // What polls a future inside a task may also drop the future.
+        let may_be_dropped = matches!(task.kind, TaskKind::Child | TaskKind::Boxed);
+        if is_exclusive && !may_be_dropped {
             self.exclusive.insert(task.id);
         }
         let others: Vec<_> = blockers.into_iter().flat_map(|(ids, _)| ids).collect();
@@ -159,14 +179,15 @@ fn blockers(
     process: &InspectedProcess,
     holders: &Holders,
     leaf: &Leaf,
+    waiter: &InspectedTask,
 ) -> Option<(Vec<TaskId>, bool)> {
     let resource = leaf.wait?.resource;
     if let Resource::Task(id) = resource {
         return process.tasks.contains_key(&id).then(|| (vec![id], true));
     }
-    let of_lock = holders.get(resource);
+    let of_lock = holders.get(resource, waiter);
     let ids: Vec<TaskId> = of_lock.iter().map(|(task, _)| task.id).collect();
-    let is_exclusive = matches!(of_lock, [(_, true)]);
+    let is_exclusive = matches!(of_lock[..], [(_, true)]);
     (!ids.is_empty()).then_some((ids, is_exclusive))
 }
 

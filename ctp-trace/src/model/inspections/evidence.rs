@@ -278,12 +278,12 @@ impl InspectedProcess {
 }
 
 /// What is known of the workers that run a task, if this is known of the workers of its process. Only tokio's parked
-/// workers are known as such, and they do not run tasks of async-task.
+/// workers are known as such, and they do not run tasks of async-task. What polls a boxed future is not known.
 fn workers_of(task: &InspectedTask, workers: WorkerEvidence) -> WorkerEvidence {
-    if task.kind == TaskKind::AsyncTask && workers == WorkerEvidence::Parked {
-        WorkerEvidence::Unknown
-    } else {
-        workers
+    match task.kind {
+        TaskKind::Boxed => WorkerEvidence::Unknown,
+        TaskKind::AsyncTask if workers == WorkerEvidence::Parked => WorkerEvidence::Unknown,
+        _ => workers,
     }
 }
 
@@ -370,7 +370,7 @@ fn leaf_evidence(task: &InspectedTask, leaves: &[Leaf], holders: &Holders) -> Le
         is_held_by_unknown: task.state == TaskState::Idle
             && waits().any(|wait| {
                 matches!(wait.resource, Resource::Mutex(_) | Resource::RwLock(_))
-                    && holders.get(wait.resource).is_empty()
+                    && holders.get(wait.resource, task).is_empty()
             }),
     }
 }

@@ -138,6 +138,7 @@ fn task() -> impl Strategy<Value = Record> {
         TaskKind::Blocking,
         TaskKind::Child,
         TaskKind::Cpp,
+        TaskKind::Boxed,
     ]);
     let state = select(vec![
         TaskState::Idle,
@@ -145,6 +146,7 @@ fn task() -> impl Strategy<Value = Record> {
         TaskState::Notified,
         TaskState::Cancelled,
         TaskState::Finished,
+        TaskState::NotStarted,
     ]);
     let ids = (any_u32(), any_u32(), any_u64(), any_u64());
     let named = (text(), option::of((text(), any_u32())));
@@ -170,9 +172,19 @@ fn task() -> impl Strategy<Value = Record> {
                 size_bytes: ids.2 % 5,
                 coroutine: CoroutineId(waits.3 % 3),
                 may_be_freed: ids.0 % 2 == 1,
+                owner: owner(ids.1),
             }))
         },
     )
+}
+
+fn owner(number: u32) -> TaskOwner {
+    match number % 4 {
+        0 => TaskOwner::Unknown,
+        1 => TaskOwner::Task(TaskId(number)),
+        2 => TaskOwner::Static(format!("app::QUEUE_{number}")),
+        _ => TaskOwner::Thread(number),
+    }
 }
 
 fn thread() -> impl Strategy<Value = Record> {

@@ -2,7 +2,7 @@
 
 use ctp_trace::record::{
     AwaitFrame, AwaitStack, HeldLock, InspectedTask, InspectedThread, Inspection, InspectionEnd,
-    Record, Resource, TaskKind, TaskState, TaskWait, ThreadRole, WakerHolder,
+    Record, Resource, TaskKind, TaskOwner, TaskState, TaskWait, ThreadRole, WakerHolder,
 };
 use serde_json::{Value, json};
 
@@ -97,7 +97,19 @@ fn task_fields(task: &InspectedTask) -> Vec<Field> {
     if task.may_be_freed {
         fields.push(("may_be_freed", true.into()));
     }
+    if task.kind == TaskKind::Boxed {
+        fields.push(("owner", owner(&task.owner).into()));
+    }
     fields
+}
+
+fn owner(owner: &TaskOwner) -> String {
+    match owner {
+        TaskOwner::Task(task) => format!("task {}", task.0),
+        TaskOwner::Static(path) => format!("static {}", escape(path)),
+        TaskOwner::Thread(tid) => format!("tid {tid}"),
+        _ => "unknown".to_owned(),
+    }
 }
 
 fn task_kind(kind: TaskKind) -> &'static str {
@@ -108,6 +120,7 @@ fn task_kind(kind: TaskKind) -> &'static str {
         TaskKind::Child => "child",
         TaskKind::AsyncTask => "async-task",
         TaskKind::Cpp => "c++20",
+        TaskKind::Boxed => "boxed",
         _ => "unknown",
     }
 }
@@ -119,6 +132,7 @@ fn task_state(state: TaskState) -> &'static str {
         TaskState::Notified => "notified",
         TaskState::Cancelled => "cancelled",
         TaskState::Finished => "finished",
+        TaskState::NotStarted => "not started",
         _ => "unknown",
     }
 }

@@ -11,7 +11,7 @@ use ctp_trace::verdict::inspected::InspectedReason;
 use super::Findings;
 use super::text::branches;
 use crate::evidence::inspected::site::StackSite;
-use crate::evidence::inspected::words;
+use crate::evidence::inspected::{owners, words};
 use crate::names::source;
 use crate::text::{self, Page, units};
 use crate::views::stuck::text::items;
@@ -122,6 +122,10 @@ fn write_member(
         items(page, "awaited by", "  <-  ", &site.awaited_by)?;
     }
     items(page, "waits for", ", ", &[held_by(member, next)])?;
+    let holders = owners::holders(&[member.task], findings.threads);
+    if !holders.is_empty() {
+        items(page, "held by", ", ", &holders)?;
+    }
     branches(page, &site, &[member.task], findings.now)
 }
 

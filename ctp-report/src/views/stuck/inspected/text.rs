@@ -2,7 +2,7 @@
 
 use std::io;
 
-use ctp_trace::record::{InspectedTask, Nanos};
+use ctp_trace::record::{InspectedTask, Nanos, TaskKind};
 use ctp_trace::verdict::inspected::InspectedReason;
 use ctp_trace::verdict::{Confidence, Verdict};
 
@@ -12,8 +12,8 @@ use crate::document::hints::GAP;
 use crate::evidence::inspected::TaskGroup;
 use crate::evidence::inspected::site::{StackSite, suspension};
 use crate::evidence::inspected::threads::ThreadStack;
-use crate::evidence::inspected::wakers;
 use crate::evidence::inspected::words as resources;
+use crate::evidence::inspected::{owners, wakers};
 use crate::names::source;
 use crate::text::{self, Page, units};
 use crate::views::stuck::text::items;
@@ -30,7 +30,11 @@ pub fn page(page: &mut Page, findings: &Findings, view: &StuckView) -> io::Resul
     stuck(page, findings, view)?;
     busy(page, findings)?;
     let groups = findings.with_verdict(Verdict::Waiting);
-    let groups = groups.filter(|group| group.judgement().reason != InspectedReason::Finished);
+    // Coroutines that have run to their end are in a list of their own.
+    let groups = groups.filter(|group| {
+        let is_finished = group.judgement().reason == InspectedReason::Finished;
+        !is_finished || group.first().kind != TaskKind::Cpp
+    });
     waiting(page, &groups.collect::<Vec<_>>(), findings)?;
     cpp::write(page, findings)
 }
@@ -159,6 +163,7 @@ fn fields(group: &TaskGroup, findings: &Findings) -> Vec<(&'static str, Vec<Stri
         ("waits for", awaits),
         ("behind", behind.into_iter().collect()),
         ("can wake", wakers::holders(&tasks)),
+        ("held by", owners::holders(&tasks, findings.threads)),
         ("spawned at", spawned.collect()),
     ]
 }
@@ -291,11 +296,16 @@ fn row(group: &TaskGroup, findings: &Findings) -> String {
     let at = group.site.at();
     let at = at.map(|at| format!(" {}", text::cut_middle(&at, 50)));
     let point = suspension(group.site.suspension);
-    let waits = resources::waits(&tasks, findings.now).join(", ");
+    let mut waits = resources::waits(&tasks, findings.now);
+    let holders = owners::holders(&tasks, findings.threads);
+    if !holders.is_empty() {
+        waits.push(format!("held by {}", holders.join(", ")));
+    }
     let colon = if waits.is_empty() { "" } else { ": " };
     format!(
-        "{count} x {function}{}{point}{colon}{waits}",
-        at.unwrap_or_default()
+        "{count} x {function}{}{point}{colon}{}",
+        at.unwrap_or_default(),
+        waits.join(", ")
     )
 }
 

@@ -59,6 +59,8 @@ pub fn waiting(reason: InspectedReason) -> Option<&'static str> {
             "what they wait for is not known; build with debug = 2, or look with ctp-record --debug-dir"
         }
         InspectedReason::ResumerUnknown => "nothing is known about what can resume them",
+        InspectedReason::Finished => "they have run to their end, and nothing has dropped them yet",
+        InspectedReason::NotStarted => "they were never polled",
         InspectedReason::MayBeFreed => {
             "they may be freed: the allocator does not say that their memory is in use"
         }

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use crate::target::Target;
+use crate::target::mapping::Mapping;
 
 /// The distance of heaps.
 const HEAP_BYTES: u64 = 64 << 20;
@@ -39,7 +40,9 @@ impl Region {
         if mapping.has_file() {
             return None;
         }
-        heap(target, address).filter(|region| region.addresses.contains(&address))
+        let of_arena = heap(target, address);
+        let of_arena = of_arena.filter(|region| region.addresses.contains(&address));
+        of_arena.or_else(|| unnamed_main(target, mapping))
     }
 
     /// Where the first chunk may begin.
@@ -72,6 +75,19 @@ fn main(target: &dyn Target) -> Region {
         can_grow: true,
         first: start..start + 16,
     }
+}
+
+/// A mapping as the memory of the main arena, if no mapping has that name. Core files lack names. If it is other memory,
+/// its words do not lead from chunk to chunk.
+fn unnamed_main(target: &dyn Target, mapping: &Mapping) -> Option<Region> {
+    let mut mappings = target.mappings().iter();
+    let is_named = mappings.any(|mapping| mapping.path == b"[heap]");
+    let may_be_main = !is_named && mapping.is_writable && mapping.path.is_empty();
+    may_be_main.then(|| Region {
+        addresses: mapping.range(),
+        can_grow: false,
+        first: mapping.start..mapping.start + 16,
+    })
 }
 
 /// The heap of another arena.

@@ -11,13 +11,14 @@
 
 pub mod region;
 
+mod glibc_version;
 mod window;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-use crate::cpp::glibc_heap::region::Region;
-use crate::cpp::glibc_heap::window::Window;
-use crate::cpp::glibc_version;
+use crate::glibc_heap::region::Region;
+use crate::glibc_heap::window::Window;
 use crate::target::Target;
 
 /// Bytes before the memory of a chunk.
@@ -31,6 +32,8 @@ const PAGE: u64 = 4096;
 const MAX_END_BYTES: u64 = 48;
 /// From this version on, links in thread caches and fast bins are never 0.
 const HAS_SAFE_LINKS: u32 = 32;
+/// A link is combined with its own address without this many low bits.
+const LINK_SHIFT: u32 = 12;
 /// A process that allocates meanwhile may change a chunk between two reads.
 const MAX_WALKS: u32 = 3;
 /// How far the end of the first heap may move up while it is read.
@@ -56,6 +59,23 @@ pub struct Chunk {
     pub is_in_use: bool,
 }
 
+impl Chunk {
+    /// The addresses of the chunk's memory.
+    pub fn range(self) -> Range<u64> {
+        self.memory..self.memory.saturating_add(self.bytes - HEADER_BYTES / 2)
+    }
+
+    /// Whether the allocator may have made this chunk for a value of this size: a chunk is at most 16 bytes larger than
+    /// it has to be, or a few pages if it is a mapping of its own.
+    pub fn is_made_for(self, size: u64) -> bool {
+        let needed = size.saturating_add(HEADER_BYTES / 2);
+        let needed = needed.next_multiple_of(16).max(MIN_CHUNK_BYTES);
+        let is_mapped = self.bytes.is_multiple_of(PAGE) && self.memory % PAGE == HEADER_BYTES;
+        let most = if is_mapped { 2 * PAGE } else { 16 };
+        (needed..=needed.saturating_add(most)).contains(&self.bytes)
+    }
+}
+
 impl<'t> Heaps<'t> {
     /// Finds out whether the process has glibc.
     pub fn of(target: &'t dyn Target) -> Self {
@@ -63,6 +83,31 @@ impl<'t> Heaps<'t> {
             target,
             version: glibc_version::find(target),
         }
+    }
+
+    /// Whether `free` was called for the memory of a chunk that looks as if it were in use: the first word is a link,
+    /// combined with its own address, to the next chunk of the same size. `None` if links look like other words,
+    /// because this version does not combine them.
+    pub fn is_released(&self, chunk: Chunk) -> Option<bool> {
+        if !self.have_safe_links() {
+            return None;
+        }
+        let Some(word) = self.target.word(chunk.memory) else {
+            return Some(true);
+        };
+        let next = word ^ (chunk.memory >> LINK_SHIFT);
+        Some(next == 0 || next.is_multiple_of(16) && self.is_of_size(next, chunk.bytes))
+    }
+
+    /// Whether an address is that of a chunk of this size: of its memory, as in thread caches, or of its header, as in
+    /// fast bins.
+    fn is_of_size(&self, address: u64, bytes: u64) -> bool {
+        let sizes = [address.checked_sub(8), address.checked_add(8)];
+        let mut words = sizes.into_iter().flatten();
+        words.any(|at| {
+            let size = self.target.word(at);
+            size.is_some_and(|size| size & !FLAGS == bytes)
+        })
     }
 
     /// Whether the process has glibc at all.

@@ -1,0 +1,122 @@
+//! Boxed futures, which are known by the vtable beside their address.
+
+use ctp_trace::record::TaskId;
+
+use super::known::is_body;
+use super::memory::Pages;
+use super::plausible::is_plausible;
+use super::view::{Value, View};
+use super::waker::WakerOwner;
+use super::{Awaits, MAX_READINGS, MAX_WRAPPERS, TaskAwaits, is_wrapper, shown};
+use crate::target::Target;
+use crate::types::StaticVariable;
+
+/// A boxed future, as its memory says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BoxedFuture {
+    /// Whether the future was polled, or has ended.
+    pub state: BoxedState,
+    /// What the future waits for and holds. The wakers are those of an unknown owner, so none are listed.
+    pub awaits: TaskAwaits,
+}
+
+/// How far a boxed future has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BoxedState {
+    /// Waits, or of a type without a known state.
+    #[default]
+    Suspended,
+    /// Was never polled.
+    NotStarted,
+    /// Has returned or panicked, and was not dropped.
+    Finished,
+}
+
+impl Awaits {
+    /// The vtables for `dyn Future` in the module that has data at `address`, and whether the module has debug info.
+    pub fn future_vtables(&self, target: &dyn Target, address: u64) -> (Vec<u64>, bool) {
+        self.types.future_vtables(target, address)
+    }
+
+    /// The static variable with an address.
+    pub fn static_at(&self, target: &dyn Target, address: u64) -> Option<StaticVariable> {
+        self.types.static_at(target, address)
+    }
+
+    /// Whether the memory at `address` can be a future of the type with this vtable. Memory that was freed and reused
+    /// usually cannot.
+    pub fn may_be_boxed(&self, target: &dyn Target, address: u64, vtable: u64) -> bool {
+        let Some(of) = self.types.of_vtable(target, vtable) else {
+            return true;
+        };
+        (0..MAX_READINGS).any(|_| {
+            let pages = Pages::of(target, &self.pages);
+            is_plausible(&self.view(&pages), Value { of, address })
+        })
+    }
+
+    /// Reads a boxed future. `tasks` returns the task with its header at an address.
+    ///
+    /// The result has only a gap if the future keeps changing, and is empty if its type is unknown.
+    pub fn of_boxed(
+        &self,
+        (address, vtable): (u64, u64),
+        target: &dyn Target,
+        tasks: &dyn Fn(u64) -> Option<TaskId>,
+    ) -> BoxedFuture {
+        let Some(of) = self.types.of_vtable(target, vtable) else {
+            return BoxedFuture {
+                awaits: TaskAwaits::gap("the vtable of a boxed future is that of several types"),
+                ..BoxedFuture::default()
+            };
+        };
+        let future = Value { of, address };
+        for _ in 0..MAX_READINGS {
+            let pages = Pages::of(target, &self.pages);
+            let view = self.view(&pages);
+            let state = state(&view, future);
+            let mut awaits = self.walk(&view, future, (WakerOwner::Unknown, None), tasks);
+            awaits.wakers.clear();
+            let size = view.layout(future).map_or(0, |of| of.size);
+            if pages.is_unchanged(address, size) {
+                return BoxedFuture { state, awaits };
+            }
+        }
+        let of = self.types.layout(of);
+        BoxedFuture {
+            awaits: TaskAwaits {
+                name: of.map_or_else(String::new, |of| shown(&of)),
+                ..TaskAwaits::gap("a boxed future changed while it was read")
+            },
+            ..BoxedFuture::default()
+        }
+    }
+}
+
+/// The state of the body of an async function or block, which may be inside wrappers.
+fn state(view: &View<'_>, future: Value) -> BoxedState {
+    match body(view, future).and_then(|body| view.variant_name(body)) {
+        Some((name, _)) if name == "Unresumed" => BoxedState::NotStarted,
+        Some((name, _)) if name == "Returned" || name == "Panicked" => BoxedState::Finished,
+        _ => BoxedState::Suspended,
+    }
+}
+
+fn body(view: &View<'_>, future: Value) -> Option<Value> {
+    let mut next = view.unwrapped(future);
+    for _ in 0..MAX_WRAPPERS {
+        let layout = view.layout(next)?;
+        if is_body(&layout.path) {
+            return Some(next);
+        }
+        if !is_wrapper(&layout.path) {
+            return None;
+        }
+        let inner = layout.members().iter().find(|member| {
+            let of = view.types.layout(member.of);
+            of.is_some_and(|of| is_body(&of.path))
+        });
+        next = view.unwrapped(super::view::part(next, inner?)?);
+    }
+    None
+}

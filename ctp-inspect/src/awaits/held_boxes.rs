@@ -1,0 +1,79 @@
+//! Whether the memory of a future has a box at an address, according to its types.
+//!
+//! Memory of a future that its present state does not use may have the two words of an earlier box.
+
+use super::known::is_body;
+use super::memory::Pages;
+use super::view::{Value, View, part};
+use super::{Awaits, TaskFuture};
+use crate::target::Target;
+use crate::types::layout::{Kind, Member, Type};
+
+/// The maximum depth of nested types.
+const MAX_DEPTH: u32 = 64;
+
+/// The memory of a future.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FutureMemory {
+    /// The future of a task.
+    Task(TaskFuture),
+    /// A boxed future: its address, and that of its vtable.
+    Boxed(u64, u64),
+}
+
+impl Awaits {
+    /// Whether a future may have a box at the address `at` in its memory. True if that is unknown, and while a thread
+    /// polls the future's task.
+    pub fn may_hold_box(&self, target: &dyn Target, memory: FutureMemory, at: u64) -> bool {
+        let pages = Pages::of(target, &self.pages);
+        let view = self.view(&pages);
+        let future = match memory {
+            FutureMemory::Boxed(address, vtable) => {
+                let of = self.types.of_vtable(target, vtable);
+                of.map(|of| Value { of, address })
+            }
+            FutureMemory::Task(task) => match *self.types.task_types(target, task.poll) {
+                [of] if task.is_suspended(&pages) => task.future(&view, of),
+                _ => None,
+            },
+        };
+        future.is_none_or(|future| may_hold(&view, future, at, 0))
+    }
+}
+
+/// Whether a value may have a box at an address.
+fn may_hold(view: &View<'_>, value: Value, at: u64, depth: u32) -> bool {
+    let Some(layout) = view.layout(value).filter(|_| depth < MAX_DEPTH) else {
+        return true;
+    };
+    if let (Some(pointer), Some(_)) = (layout.member("pointer"), layout.member("vtable")) {
+        return part(value, pointer).is_some_and(|pointer| pointer.address == at);
+    }
+    match &layout.kind {
+        Kind::Struct(members) => any_holds(view, value, members, at, depth),
+        Kind::Enum(_) => variant_holds(view, value, &layout, at, depth),
+        Kind::Union(_) | Kind::Array(..) => true,
+        Kind::Scalar | Kind::Pointer(_) | Kind::Names(_) => false,
+    }
+}
+
+fn variant_holds(view: &View<'_>, value: Value, layout: &Type, at: u64, depth: u32) -> bool {
+    let Some((_, contents)) = view.variant(value) else {
+        return false;
+    };
+    if !is_body(&layout.path) {
+        return may_hold(view, contents, at, depth + 1);
+    }
+    let variables = view.variables(layout, contents.of);
+    variables.is_none_or(|variables| any_holds(view, contents, &variables, at, depth))
+}
+
+fn any_holds(view: &View<'_>, value: Value, members: &[Member], at: u64, depth: u32) -> bool {
+    let parts = members.iter().filter_map(|member| part(value, member));
+    let mut around = parts.filter(|part| {
+        let size = view.layout(*part).map_or(u64::MAX, |of| of.size);
+        at.checked_sub(part.address)
+            .is_some_and(|offset| offset < size)
+    });
+    around.any(|part| may_hold(view, part, at, depth + 1))
+}

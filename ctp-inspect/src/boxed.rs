@@ -1,0 +1,102 @@
+//! [`BoxedFinder`]: finds boxed futures: the values behind a `Box<dyn Future>`, wherever the box is.
+//!
+//! A box is two words: the address of the future, and the address of a vtable. The steps:
+//!
+//! 1. [`vtables`]: the debug info says which vtables are for `dyn Future`.
+//! 2. [`pointers`]: a pass over memory finds words with the address of such a vtable, and the words before.
+//! 3. [`places`]: what the memory with each of these boxes is: in use, freed, static, or a stack.
+//! 4. [`referrers`]: a second pass finds what leads to the memory with the boxes.
+//! 5. [`arrays`]: which boxes lie behind the last element of a vector.
+//! 6. [`live`]: which futures live, and which only may.
+//! 7. [`held`]: which boxes in the memory of a future are only remains, according to the future's type.
+//! 8. [`owners`]: the task, static variable or thread that leads to each of them.
+
+pub mod arrays;
+pub mod held;
+pub mod live;
+pub mod owners;
+pub mod places;
+pub mod pointers;
+pub mod referrers;
+pub mod vtables;
+
+use crate::awaits::Awaits;
+use crate::boxed::held::Held;
+use crate::boxed::live::LiveBox;
+use crate::boxed::owners::{Holder, Owners, TaskMemory};
+use crate::boxed::places::Places;
+use crate::boxed::referrers::{Referrers, Searched};
+use crate::boxed::vtables::FutureVtables;
+use crate::glibc_heap::Heaps;
+use crate::scan::{Scan, WritableMemory};
+use crate::stack_ranges::StackRanges;
+use crate::target::Target;
+
+/// At most this many bytes of writable memory are searched.
+const MAX_BYTES: u64 = 16 << 30;
+
+/// Finds boxed futures.
+#[derive(Debug, Default)]
+pub struct BoxedFinder {
+    vtables: FutureVtables,
+    scan: Scan,
+}
+
+/// The boxed futures at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FoundBoxes {
+    /// The futures, sorted by address, each with what holds its box.
+    pub boxes: Vec<(LiveBox, Holder)>,
+    /// Sentences about what could not be read or understood.
+    pub gaps: Vec<String>,
+}
+
+/// The process, its stacks, and its heaps.
+pub type Memory<'m> = (&'m dyn Target, &'m StackRanges, &'m Heaps<'m>);
+
+impl BoxedFinder {
+    /// Finds out whether the process can have boxed futures that are found.
+    pub fn has_vtables(&mut self, target: &dyn Target, awaits: &Awaits) -> bool {
+        self.vtables.refresh(target, awaits, &mut self.scan);
+        !self.vtables.is_empty()
+    }
+
+    /// Sentences about modules of which no boxed futures are found.
+    pub fn gaps(&self) -> Vec<String> {
+        self.vtables.gaps()
+    }
+
+    /// Finds all boxed futures.
+    pub fn find(
+        &mut self,
+        (target, stacks, heaps): Memory<'_>,
+        awaits: &Awaits,
+        tasks: &TaskMemory,
+    ) -> FoundBoxes {
+        let memory = WritableMemory::of(target, MAX_BYTES);
+        let pointers = pointers::find(target, &mut self.scan, &memory, &self.vtables);
+        let places = Places {
+            target,
+            stacks,
+            heaps,
+        };
+        let searched = Searched {
+            places,
+            memory: &memory,
+        };
+        let mut located = places.locate(pointers, |pointer| pointer.at);
+        let chunks = located.iter().filter_map(|(_, place)| place.chunk());
+        let mut referrers = Referrers::default();
+        referrers.add(&searched, &mut self.scan, chunks.collect());
+        located.retain(|(pointer, place)| arrays::may_hold(target, pointer, *place, &referrers));
+        let mut live = live::judge(places, awaits, &self.vtables, located);
+        Held::of((target, awaits), tasks, &live).retain(&mut live);
+        let gaps = live::gap(&live, heaps).into_iter().collect();
+        let owners = Owners::new((target, awaits), tasks, &live);
+        let holders = owners.find(&searched, &mut self.scan, referrers);
+        FoundBoxes {
+            boxes: live.into_iter().zip(holders).collect(),
+            gaps,
+        }
+    }
+}

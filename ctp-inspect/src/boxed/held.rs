@@ -1,0 +1,58 @@
+//! [`Held`]: which boxes in the memory of futures are boxes by the types of these futures.
+
+use std::collections::BTreeMap;
+
+use crate::awaits::{Awaits, FutureMemory, TaskFuture};
+use crate::boxed::live::LiveBox;
+use crate::boxed::owners::TaskMemory;
+use crate::target::Target;
+
+/// The memory of futures.
+pub struct Held<'h> {
+    target: &'h dyn Target,
+    awaits: &'h Awaits,
+    tasks: &'h TaskMemory,
+    /// The vtables of the boxed futures, by the address of the future.
+    boxes: BTreeMap<u64, u64>,
+}
+
+impl<'h> Held<'h> {
+    /// The memory of these tasks and boxed futures.
+    pub fn of(
+        (target, awaits): (&'h dyn Target, &'h Awaits),
+        tasks: &'h TaskMemory,
+        boxes: &[LiveBox],
+    ) -> Self {
+        let boxes = boxes.iter().map(|live| (live.address, live.vtable));
+        Held {
+            target,
+            awaits,
+            tasks,
+            boxes: boxes.collect(),
+        }
+    }
+
+    /// Leaves out the boxes that are only remains of boxes, and the futures that have no other box.
+    pub fn retain(&self, boxes: &mut Vec<LiveBox>) {
+        boxes.retain_mut(|live| {
+            live.pointers.retain(|(pointer, place)| {
+                let chunk = place.chunk().map(|chunk| chunk.memory);
+                let memory = self.memory(pointer.at, chunk);
+                memory
+                    .is_none_or(|memory| self.awaits.may_hold_box(self.target, memory, pointer.at))
+            });
+            !live.pointers.is_empty()
+        });
+    }
+
+    /// The future with an address, which is in the chunk with the memory at `chunk`.
+    fn memory(&self, at: u64, chunk: Option<u64>) -> Option<FutureMemory> {
+        if let Some(task) = self.tasks.containing(at) {
+            let future: Option<&TaskFuture> = self.tasks.futures.get(&task);
+            return future.copied().map(FutureMemory::Task);
+        }
+        let address = chunk?;
+        let vtable = self.boxes.get(&address)?;
+        Some(FutureMemory::Boxed(address, *vtable))
+    }
+}
