@@ -21,6 +21,7 @@ pub mod referrers;
 pub mod vtables;
 
 use crate::awaits::Awaits;
+use crate::boxed::arrays::Arrays;
 use crate::boxed::held::Held;
 use crate::boxed::live::LiveBox;
 use crate::boxed::owners::{Holder, Owners, TaskMemory};
@@ -88,7 +89,8 @@ impl BoxedFinder {
         let chunks = located.iter().filter_map(|(_, place)| place.chunk());
         let mut referrers = Referrers::default();
         referrers.add(&searched, &mut self.scan, chunks.collect());
-        located.retain(|(pointer, place)| arrays::may_hold(target, pointer, *place, &referrers));
+        let mut arrays = Arrays::new(target, &referrers);
+        located.retain(|(pointer, place)| arrays.may_hold(pointer, *place));
         let mut live = live::judge(places, awaits, &self.vtables, located);
         Held::of((target, awaits), tasks, &live).retain(&mut live);
         let gaps = live::gap(&live, heaps).into_iter().collect();

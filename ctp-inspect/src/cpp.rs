@@ -4,7 +4,7 @@
 //!
 //! 1. [`functions`]: symbols say which functions these are.
 //! 2. [`candidates`]: a pass over memory finds such pairs of words.
-//! 3. [`glibc_heap`]: the allocator's own data says whether the memory of a candidate is in use.
+//! 3. [`glibc_heap`](crate::glibc_heap): the allocator's own data says whether the memory of a candidate is in use.
 //! 4. [`live`]: which candidates are frames that live, and which only may be.
 //! 5. [`chains`]: the promise of a frame has the address of the frame that awaits it.
 

@@ -62,7 +62,8 @@ pub struct Chunk {
 impl Chunk {
     /// The addresses of the chunk's memory.
     pub fn range(self) -> Range<u64> {
-        self.memory..self.memory.saturating_add(self.bytes - HEADER_BYTES / 2)
+        let bytes = self.bytes.saturating_sub(HEADER_BYTES / 2);
+        self.memory..self.memory.saturating_add(bytes)
     }
 
     /// Whether the allocator may have made this chunk for a value of this size: a chunk is at most 16 bytes larger than

@@ -6,6 +6,8 @@ use crate::boxed::referrers::Referrers;
 use crate::glibc_heap::Chunk;
 use crate::target::Target;
 
+/// The maximum number of words with the address of an array that are read.
+const MAX_REFERRERS: usize = 64;
 /// The maximum size of an element in bytes.
 const MAX_ELEMENT: u64 = 1024;
 /// The size of a box in bytes, and the step between the sizes of elements that are tried.
@@ -21,23 +23,47 @@ struct Array {
     len: u64,
 }
 
-/// Whether a box may be an element. False if its memory belongs to a vector that has no element there.
-pub fn may_hold(
-    target: &dyn Target,
-    pointer: &BoxPointer,
-    place: Place,
-    referrers: &Referrers,
-) -> bool {
-    let Place::Chunk(chunk) = place else {
-        return true;
-    };
-    let referrers = referrers.of(chunk).iter();
-    let to_start = referrers.filter(|referrer| referrer.word == chunk.memory);
-    let arrays = to_start.flat_map(|referrer| arrays_at(target, referrer.at));
-    let offset = pointer.at - chunk.memory;
-    let answers = arrays.flat_map(|array| array.answers(chunk, offset));
-    let answers: Vec<bool> = answers.collect();
-    answers.is_empty() || answers.contains(&true)
+/// The vectors that have chunks as their memory.
+pub struct Arrays<'a> {
+    target: &'a dyn Target,
+    referrers: &'a Referrers,
+    /// What was read last: the address of a chunk's memory, and the vectors that may have it.
+    last: (u64, Vec<Array>),
+}
+
+impl<'a> Arrays<'a> {
+    /// Prepares to read the vectors with these referrers to their memory.
+    pub fn new(target: &'a dyn Target, referrers: &'a Referrers) -> Self {
+        Arrays {
+            target,
+            referrers,
+            last: (0, Vec::new()),
+        }
+    }
+
+    /// Whether a box may be an element. False if its memory belongs to a vector that has no element there.
+    pub fn may_hold(&mut self, pointer: &BoxPointer, place: Place) -> bool {
+        let Place::Chunk(chunk) = place else {
+            return true;
+        };
+        if self.last.0 != chunk.memory {
+            self.last = (chunk.memory, self.read(chunk));
+        }
+        let offset = pointer.at - chunk.memory;
+        let arrays = self.last.1.iter();
+        let answers = arrays.flat_map(|array| array.answers(chunk, offset));
+        let answers: Vec<bool> = answers.collect();
+        answers.is_empty() || answers.contains(&true)
+    }
+
+    fn read(&self, chunk: Chunk) -> Vec<Array> {
+        let referrers = self.referrers.of(chunk).iter();
+        let to_start = referrers.filter(|referrer| referrer.word == chunk.memory);
+        let arrays = to_start.take(MAX_REFERRERS);
+        arrays
+            .flat_map(|referrer| arrays_at(self.target, referrer.at))
+            .collect()
+    }
 }
 
 /// What the words around the address of an array can mean.

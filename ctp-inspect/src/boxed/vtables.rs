@@ -50,7 +50,7 @@ impl FutureVtables {
         }
         let first = self.vtables.keys().min().copied().unwrap_or_default();
         let last = self.vtables.keys().max();
-        self.range = first..last.map_or(0, |last| last + 1);
+        self.range = first..last.map_or(0, |last| last.saturating_add(1));
         self.modules = modules;
     }
 

@@ -66,7 +66,7 @@ pub fn run() {
 
 async fn ticking() {
     loop {
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        tokio::time::sleep(Duration::from_millis(700)).await;
     }
 }
 
