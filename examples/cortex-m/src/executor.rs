@@ -136,12 +136,8 @@ fn report(tasks: &[Task<'_>; TASKS], targets: &[Target<'_>; TASKS]) {
     hprintln!("done");
 }
 
-const VTABLE: RawWakerVTable = RawWakerVTable::new(
-    |data| RawWaker::new(data, &VTABLE),
-    |data| wake(data),
-    |data| wake(data),
-    |_| (),
-);
+const VTABLE: RawWakerVTable =
+    RawWakerVTable::new(|data| RawWaker::new(data, &VTABLE), wake, wake, |_| ());
 
 /// A waker that does not outlive its target: the firmware never leaves `run`.
 fn waker_of(target: &Target<'_>) -> ManuallyDrop<Waker> {
