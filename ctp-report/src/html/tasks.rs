@@ -5,12 +5,12 @@ use ctp_trace::model::JudgedTask;
 use super::table::{Definition, Kind, Table, Value};
 use crate::config::StuckView;
 use crate::evidence::inspected::site::name_of;
-use crate::evidence::inspected::{filter, groups, kind_word, state_word, wakers, words};
+use crate::evidence::inspected::{filter, groups, kind_word, owners, state_word, wakers, words};
 use crate::load::Model;
 use crate::names::{Names, source};
 use crate::text;
 
-const COLUMNS: [Definition; 13] = [
+const COLUMNS: [Definition; 14] = [
     ("id", "id", Kind::Number, true),
     ("verdict", "verdict", Kind::Text, true),
     ("function", "function", Kind::Text, true),
@@ -22,6 +22,7 @@ const COLUMNS: [Definition; 13] = [
     ("awaited_by", "awaited by", Kind::Text, false),
     ("spawned_at", "spawned at", Kind::Text, false),
     ("holds", "holds", Kind::Text, false),
+    ("held_by", "held by", Kind::Text, false),
     ("wakers", "can wake", Kind::Text, false),
     ("kind", "kind", Kind::Text, false),
 ];
@@ -72,6 +73,7 @@ fn add(
             .map(|(file, line)| format!("{}:{line}", text::escape(file)))
             .into(),
         Value::Text(holds.join(", ")),
+        Value::Text(owners::holders(&[task], &[]).join(", ")),
         Value::Text(wakers::holders(&[task]).join(", ")),
         kind_word(task.kind).into(),
     ]);
