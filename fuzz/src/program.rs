@@ -99,9 +99,7 @@ impl Program {
     /// Rewrites the latest event of a coroutine as a wait with an await chain.
     fn wait_in_a_chain(&self, script: &mut Script<'_>) {
         let (which, site, count) = (script.byte(), script.byte(), script.byte() % 32);
-        let addresses = (0..count)
-            .map(|_| script.edge())
-            .take(chain::MAX_ADDRESSES);
+        let addresses = (0..count).map(|_| script.edge()).take(chain::MAX_ADDRESSES);
         let chain = Chain {
             site: site.into(),
             is_whole: site % 2 == 0,

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anstream::ColorChoice;
 use ctp_report::{
-    By, Config, Detail, ExportView, FlameView, Format, SitesView, Sort, StacksView, StuckView,
-    TimelineView, TracksView, View, run,
+    By, Config, Detail, ExportView, FlameView, Format, HtmlView, SiteField, SitesView, Sort,
+    StacksView, StuckView, TimelineView, TracksView, View, run,
 };
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::THRESHOLD;
@@ -57,6 +57,17 @@ fn stacks(svg: Option<PathBuf>) -> StacksView {
     }
 }
 
+fn stuck(markdown: Option<PathBuf>) -> StuckView {
+    StuckView {
+        threshold: THRESHOLD,
+        fail: true,
+        all_ids: true,
+        ignore: Default::default(),
+        filter: Default::default(),
+        markdown,
+    }
+}
+
 fn views(id: u32) -> Vec<View> {
     let stdout = || PathBuf::from("-");
     let flame = |by, is_drawn: bool| FlameView {
@@ -67,15 +78,18 @@ fn views(id: u32) -> Vec<View> {
     };
     vec![
         View::Sites(SitesView {
-            sort: Sort::default(),
+            sort: vec![Sort::P99, Sort::Share],
+            fields: vec![SiteField::P50, SiteField::Stddev, SiteField::Site],
+            limit: Some(1),
             percent_limit: 0.0,
             allow: Vec::new(),
         }),
-        View::Stuck(StuckView {
-            threshold: THRESHOLD,
-            fail: true,
-            all_ids: true,
-            ignore: Default::default(),
+        View::Stuck(stuck(None)),
+        View::Stuck(stuck(Some(stdout()))),
+        View::Html(HtmlView {
+            html: stdout(),
+            stuck: stuck(None),
+            title: None,
         }),
         View::Stacks(stacks(None)),
         View::Stacks(stacks(Some(stdout()))),
