@@ -8,7 +8,7 @@
   const column = Object.fromEntries(columns.map((c) => [c.key, c]));
   const shown = columns.filter((c) => c.is_shown);
   const widths = { id: '7ch', verdict: '11ch', function: 'minmax(24ch, 2fr)', place: 'minmax(24ch, 2fr)',
-    waits_for: 'minmax(18ch, 1fr)', age: '11ch', name: 'minmax(14ch, 1fr)', state: '11ch' };
+    waits_for: 'minmax(18ch, 1fr)', age: '11ch', name: 'minmax(14ch, 1fr)', state: '14ch' };
   const ROW = 26;
   const CHAIN = 10;
 

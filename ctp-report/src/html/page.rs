@@ -129,7 +129,7 @@ fn links(row: &str, graphics: &[Graphic]) -> String {
 fn rows(table: &Table) -> String {
     let row = table.row();
     format!(
-        "<section id=\"rows\">\n<h2>All {row}s alive at the end</h2>\n\
+        "<section id=\"rows\">\n<h2>All {row}s</h2>\n\
          <noscript><p>The table of all {row}s needs scripts. The findings above do not.</p></noscript>\n\
          <div id=\"tools\" hidden>\n<label for=\"search\">Search</label>\n\
          <input id=\"search\" type=\"search\" autocomplete=\"off\" spellcheck=\"false\" \

@@ -207,7 +207,7 @@ fn findings_are_there_without_scripts() {
     assert!(dom.contains(empty), "only scripts show the table");
 }
 
-// A bar of the page, not of time: sizes do not depend on the machine.
+// Sizes do not depend on the machine, as times do.
 #[test]
 fn page_of_many_coroutines_stays_small() {
     let test_dir = TestDir::new();
