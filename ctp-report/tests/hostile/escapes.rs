@@ -122,7 +122,7 @@ fn no_view_prints_control_characters() {
     let room = Room::new();
     let module = room.write(&format!("m{}", EVIL.replace('\n', "")), b"no program");
     room.write("ctp.data", &evil_trace(module.to_str().unwrap()));
-    let views: [&[&str]; 12] = [
+    let views: [&[&str]; 14] = [
         &[],
         &["--verbose"],
         &["--stuck"],
@@ -135,6 +135,8 @@ fn no_view_prints_control_characters() {
         &["--flame", "-"],
         &["--folded", "-"],
         &["--timeline", "-"],
+        &["--markdown", "-"],
+        &["--html", "-"],
     ];
     for view in views {
         let run = room.run(view);
@@ -148,7 +150,7 @@ fn no_view_prints_control_characters() {
 fn titles_of_charts_are_text() {
     let room = Room::new();
     room.write("ctp.data", &evil_trace("/none"));
-    for view in ["--flame", "--timeline"] {
+    for view in ["--flame", "--timeline", "--html"] {
         let args = [view, "-", "--title", EVIL];
         assert_run_safe(&args, &room.run(&args));
     }

@@ -140,10 +140,12 @@ fn numbers_are_no_indices() {
         Record::Event(event(u64::MAX)),
     ];
     room.write("ctp.data", &written(records.into_iter()));
-    for view in VIEWS
-        .iter()
-        .chain(&[&["--dump"][..], &["--timeline", "-"], &["--histogram"]])
-    {
+    for view in VIEWS.iter().chain(&[
+        &["--dump"][..],
+        &["--timeline", "-"],
+        &["--histogram"],
+        &["--html", "-"],
+    ]) {
         let run = room.run(view);
         assert_eq!(run.status, Some(0), "{view:?} {run:?}");
         assert!(run.peak_bytes < 64 * MIB, "{view:?} {run:?}");

@@ -7,7 +7,7 @@ use ctp_trace::record::*;
 use crate::room::{MIB, Room};
 
 /// Every view, and its document in JSON where there is one.
-const VIEWS: [&[&str]; 20] = [
+const VIEWS: [&[&str]; 22] = [
     &[],
     &["--verbose"],
     &["--json"],
@@ -24,6 +24,8 @@ const VIEWS: [&[&str]; 20] = [
     &["--folded", "-"],
     &["--folded", "-", "--json"],
     &["--timeline", "-"],
+    &["--markdown", "-"],
+    &["--html", "-"],
     &["--export", "jsonl"],
     &["--export", "chrome"],
     &["--dump"],
