@@ -43,7 +43,7 @@ fn main() {
     }
 }
 
-/// Waits below this many functions, again and again.
+/// Waits repeatedly, below this many functions on the stack.
 #[inline(never)]
 fn descend(task: &Task, yielder: &Yielder<(), ()>, depth: u32) {
     if depth == 0 {
@@ -240,7 +240,7 @@ fn measure_resumed(tool: &Path, trace: &Path, what: &str, options: &[&str], word
     );
 }
 
-/// Zero without any times.
+/// Zero if there are no times.
 fn quantile(mut times: Vec<Duration>, share: f64) -> Duration {
     times.sort();
     let last = times.len().saturating_sub(1);

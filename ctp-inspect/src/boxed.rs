@@ -56,7 +56,7 @@ pub struct FoundBoxes {
 pub type Memory<'m> = (&'m dyn Target, &'m StackRanges, &'m Heaps<'m>);
 
 impl BoxedFinder {
-    /// Finds out whether the process can have boxed futures that are found.
+    /// Whether boxed futures can be found in the process.
     pub fn has_vtables(&mut self, target: &dyn Target, awaits: &Awaits) -> bool {
         self.vtables.refresh(target, awaits, &mut self.scan);
         !self.vtables.is_empty()

@@ -12,8 +12,8 @@ mod roots;
 use std::collections::HashMap;
 
 use ctp_trace::record::{
-    CoroutineId, InspectedTask, Inspection, InspectionEnd, ProcessId, Record, TaskId, TaskOwner,
-    TaskState,
+    AwaitStack, CoroutineId, InspectedTask, Inspection, InspectionEnd, ProcessId, Record, TaskId,
+    TaskOwner, TaskState,
 };
 
 use symbolize::SearchPaths;
@@ -96,31 +96,7 @@ impl Inspector {
         for finder in &mut self.finders {
             found.add(finder.find(&*self.target, &self.stacks));
         }
-        let numbers = self.numbers_of(&found.tasks, ids);
-        let threads = self.inspect_threads(&found.tasks, &numbers);
-        let target = &*self.target;
-        let memory = (target, &self.stacks);
-        let futures = self.futures.read(memory, &found.tasks, &numbers, ids);
-        let threads_of = (target, self.process);
-        let numbered = (&numbers, &mut *ids);
-        let roots = roots::read(
-            threads_of,
-            &self.threads,
-            &mut self.futures,
-            &mut self.identities,
-            numbered,
-        );
-        let boxes = boxes::read(
-            (target, &self.stacks, self.process),
-            (&mut self.boxed, &mut self.futures, &mut self.identities),
-            (&found.tasks, &futures.tasks, &roots),
-            (&numbers, ids),
-        );
-        // What was found may be inconsistent if the process ended meanwhile.
-        self.target.refresh()?;
-        let mut tasks = self.records_of(&found.tasks, &numbers, futures.tasks);
-        tasks.extend(roots.tasks);
-        tasks.extend(boxes.tasks);
+        let read = self.read_tasks(&found.tasks, ids)?;
         let mut records = vec![Record::Inspection(Inspection {
             process: self.process,
             number: self.inspections,
@@ -128,27 +104,19 @@ impl Inspector {
             core_file: self.target.core_file().to_vec(),
             only_threads: false,
         })];
-        let stacks = futures.stacks.into_iter().chain(roots.stacks);
-        let stacks = stacks.chain(boxes.stacks);
-        records.extend(stacks.map(Record::AwaitStack));
-        let ended = self.changes.replace(tasks, &mut records);
+        records.extend(read.stacks.into_iter().map(Record::AwaitStack));
+        let ended = self.changes.replace(read.tasks, &mut records);
         self.identities.forget(&ended);
-        records.extend(threads.changed.into_iter().map(Record::InspectedThread));
+        let threads = read.threads.changed.into_iter();
+        records.extend(threads.map(Record::InspectedThread));
         records.push(Record::InspectionEnd(InspectionEnd {
             process: self.process,
             number: self.inspections,
             at: self.target.now(),
             ended,
-            ended_threads: threads.ended,
+            ended_threads: read.threads.ended,
             runtimes: found.runtimes,
-            gaps: [
-                self.target.gaps(),
-                found.gaps,
-                threads.gaps,
-                futures.gaps,
-                boxes.gaps,
-            ]
-            .concat(),
+            gaps: [self.target.gaps(), found.gaps, read.threads.gaps, read.gaps].concat(),
         }));
         Ok(records)
     }
@@ -180,6 +148,48 @@ impl Inspector {
             ..InspectionEnd::default()
         }));
         Ok(records)
+    }
+
+    /// Reads the threads, and the futures of tasks and threads and in boxes.
+    fn read_tasks(
+        &mut self,
+        tasks: &[FoundTask],
+        ids: &mut TraceIds,
+    ) -> Result<ReadTasks, TargetError> {
+        let numbers = self.numbers_of(tasks, ids);
+        let threads = self.inspect_threads(tasks, &numbers);
+        let target = &*self.target;
+        let memory = (target, &self.stacks);
+        let futures = self.futures.read(memory, tasks, &numbers, ids);
+        let threads_of = (target, self.process);
+        let numbered = (&numbers, &mut *ids);
+        let roots = roots::read(
+            threads_of,
+            &self.threads,
+            &mut self.futures,
+            &mut self.identities,
+            numbered,
+        );
+        let boxes = boxes::read(
+            (target, &self.stacks, self.process),
+            (&mut self.boxed, &mut self.futures, &mut self.identities),
+            (tasks, &futures.tasks, &roots),
+            (&numbers, ids),
+        );
+        // What was found may be inconsistent if the process ended meanwhile.
+        self.target.refresh()?;
+        let mut read = ReadTasks {
+            tasks: self.records_of(tasks, &numbers, futures.tasks),
+            stacks: futures.stacks,
+            threads,
+            gaps: futures.gaps,
+        };
+        read.tasks.extend(roots.tasks);
+        read.tasks.extend(boxes.tasks);
+        read.stacks.extend(roots.stacks);
+        read.stacks.extend(boxes.stacks);
+        read.gaps.extend(boxes.gaps);
+        Ok(read)
     }
 
     /// The numbers that the tasks have in the trace, by the address of the task.
@@ -241,6 +251,14 @@ impl Inspector {
         });
         records.collect()
     }
+}
+
+/// The threads and all futures of an inspection.
+struct ReadTasks {
+    tasks: Vec<InspectedTask>,
+    stacks: Vec<AwaitStack>,
+    threads: InspectedThreads,
+    gaps: Vec<String>,
 }
 
 /// The id of the thread that polls a task, or 0. `blocked` is a thread that is blocked in a poll of the task.

@@ -4,8 +4,8 @@
   'use strict';
   const data = JSON.parse(document.getElementById('data').textContent);
   const { texts, columns, sources } = data;
-  const rowCount = columns.length ? columns[0].values.length : 0;
   const column = Object.fromEntries(columns.map((c) => [c.key, c]));
+  const rowCount = column.id.values.length;
   const shown = columns.filter((c) => c.is_shown);
   const widths = { id: '7ch', verdict: '11ch', function: 'minmax(24ch, 2fr)', place: 'minmax(24ch, 2fr)',
     waits_for: 'minmax(18ch, 1fr)', age: '11ch', name: 'minmax(14ch, 1fr)', state: '14ch' };
@@ -50,21 +50,19 @@
   // Search. Each distinct text is compared once; then rows are found by the numbers of their texts.
 
   const lower = texts.map((text) => text.toLowerCase());
-  const matcher = (word) => {
+  const searched = columns.filter((c) => c.kind === 'text');
+  const idColumn = column.id.values;
+  const hitsOf = (word) => {
     const pattern = /^\/(.+)\/$/.exec(word);
     if (pattern) {
       const expression = new RegExp(pattern[1], 'i');
-      return (text) => expression.test(text);
+      return Uint8Array.from(texts, (text) => (expression.test(text) ? 1 : 0));
     }
     const part = word.toLowerCase();
-    return (text) => text.includes(part);
+    return Uint8Array.from(lower, (text) => (text.includes(part) ? 1 : 0));
   };
-  const searched = columns.filter((c) => c.kind === 'text');
-  const idColumn = column.id.values;
   const matches = (word) => {
-    const isMatch = matcher(word);
-    const isRegex = word.length > 2 && word.startsWith('/') && word.endsWith('/');
-    const hits = Uint8Array.from(isRegex ? texts : lower, (text) => (isMatch(text) ? 1 : 0));
+    const hits = hitsOf(word);
     return (row) => String(idColumn[row]) === word
       || searched.some((c) => c.values[row] !== null && hits[c.values[row]] === 1);
   };
@@ -121,10 +119,10 @@
       if (x === Infinity || y === Infinity) return x === Infinity ? 1 : -1;
       return sign * (x - y);
     });
-    for (const button of head.children) {
-      const isKey = button.dataset.key === c.key;
-      button.setAttribute('aria-sort', isKey ? (isDescending ? 'descending' : 'ascending') : 'none');
-      button.firstChild.textContent = button.dataset.title + (isKey ? (isDescending ? ' ▾' : ' ▴') : '');
+    for (const cell of head.children) {
+      const isKey = cell.dataset.key === c.key;
+      cell.setAttribute('aria-sort', isKey ? (isDescending ? 'descending' : 'ascending') : 'none');
+      cell.firstChild.textContent = cell.dataset.title + (isKey ? (isDescending ? ' ▾' : ' ▴') : '');
     }
     filter();
   };
@@ -164,9 +162,8 @@
   // The details of a row: its life, its values, the coroutines that woke it, and the source.
 
   const rowOfId = new Map(idColumn.map((id, row) => [id, row]));
-  const end = rowCount && column.since
-    ? columns.length && column.since.values.reduce((latest, since, row) => Math.max(latest, since + column.age.values[row]), 0)
-    : 0;
+  const ends = column.since ? column.since.values.map((since, row) => since + column.age.values[row]) : [];
+  const end = ends.reduce((latest, at) => Math.max(latest, at), 0);
   const life = (row) => {
     const [since, age] = [column.since.values[row], column.age.values[row]];
     const born = column.born.values[row] === null ? 0 : column.born.values[row];

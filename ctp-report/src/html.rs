@@ -14,12 +14,14 @@ use std::io::Write;
 
 use anyhow::Result;
 
-use crate::config::{Config, Detail, HtmlView, TimelineView};
+use crate::config::{Config, Detail, HtmlView};
 use crate::document::{self, Output};
 use crate::load::{self, Input, Model};
+use crate::names::Names;
 use crate::output;
 use crate::text::{Page, Sections, escape};
-use crate::views::{flame, stacks, stuck, timeline};
+use crate::views::timeline::Population;
+use crate::views::{flame, stacks, stuck};
 use page::{Contents, Graphic};
 use table::Table;
 
@@ -30,14 +32,16 @@ use table::Table;
 pub fn show(config: &Config, view: &HtmlView, out: &mut dyn Write) -> Result<()> {
     let input = load::open(config)?;
     let model = input.model_before_shutdown()?;
+    let mut names = document::names(config, &input, &model);
     let title = view.title.as_deref().map(escape);
     let title = title.unwrap_or_else(|| format!("{}: what is stuck", model.program()));
-    let table = table(config, view, (&input, &model));
+    let findings = findings(config, view, (&input, &model, &mut names))?;
+    let table = table(view, &model, &names);
     let file = page::write(&Contents {
         title: &title,
-        findings: &findings(config, view, (&input, &model))?,
+        findings: &findings,
         table: &table,
-        graphics: &graphics(config, view, (&input, &model))?,
+        graphics: &graphics(config, view, (&input, &model, &mut names))?,
     });
     let is_file = output::save(&view.html, file.as_bytes(), out)?;
     let (path, rows) = (view.html.display(), table.describe());
@@ -46,23 +50,26 @@ pub fn show(config: &Config, view: &HtmlView, out: &mut dyn Write) -> Result<()>
 }
 
 /// The page of `--stuck`, as elements.
-fn findings(config: &Config, view: &HtmlView, (input, model): (&Input, &Model)) -> Result<String> {
+fn findings(
+    config: &Config,
+    view: &HtmlView,
+    read: (&Input, &Model, &mut Names),
+) -> Result<String> {
     let config = Config {
         detail: Detail::Verbose,
         ..config.clone()
     };
     let mut sections = Sections::default();
     let output = Output::Page(Page::html(&mut sections));
-    stuck::report(&config, &view.stuck, (input, model), output)?;
+    stuck::report(&config, &view.stuck, read, output)?;
     Ok(sections.into_html())
 }
 
-fn table(config: &Config, view: &HtmlView, (input, model): (&Input, &Model)) -> Table {
-    let names = document::names(config, input, model);
+fn table(view: &HtmlView, model: &Model, names: &Names) -> Table {
     if model.is_inspection() {
-        tasks::table(model, &names, &view.stuck)
+        tasks::table(model, names, &view.stuck)
     } else {
-        coroutines::table(model, &names, &view.stuck)
+        coroutines::table(model, names, &view.stuck)
     }
 }
 
@@ -70,27 +77,17 @@ fn table(config: &Config, view: &HtmlView, (input, model): (&Input, &Model)) -> 
 fn graphics(
     config: &Config,
     view: &HtmlView,
-    (input, model): (&Input, &Model),
+    (input, model, names): (&Input, &Model, &mut Names),
 ) -> Result<Vec<Graphic>> {
-    let program = model.program();
     let threshold = view.stuck.threshold;
     if model.is_inspection() {
-        let title = format!("{program}: where everything waits");
-        let drawn = stacks::draw_all(config, (input, model), threshold, &title)?;
+        let drawn = stacks::draw_all(config, (input, model, names), threshold)?;
         return Ok(Vec::from_iter(drawn.map(Graphic::stacks)));
     }
-    let timeline = TimelineView {
-        svg: view.html.clone(),
-        time: Default::default(),
-        threshold,
-        title: None,
-    };
-    let timeline = timeline::draw(config, &timeline, input)?;
-    let title = format!("{program}: waiting time of its coroutines");
-    let flame = flame::draw_waits(config, input, &title)?;
-    let timeline = Graphic::timeline(timeline.svg);
-    Ok([timeline]
-        .into_iter()
-        .chain(flame.map(Graphic::flame))
-        .collect())
+    let population = Population::read(input, Default::default())?;
+    let timeline = population.draw(input, names, threshold, None)?;
+    let title = format!("{}: waiting time of its coroutines", model.program());
+    let flame = flame::draw_waits(input, names, &title)?;
+    let timeline = [Graphic::timeline(timeline.svg)].into_iter();
+    Ok(timeline.chain(flame.map(Graphic::flame)).collect())
 }

@@ -40,7 +40,7 @@ impl Place {
 }
 
 impl Places<'_> {
-    /// Says of each value where it lies. Values in memory that is not in use are left out. The values are sorted by
+    /// Finds the place of each value. Values in memory that is not in use are left out. The values are sorted by
     /// address.
     pub fn locate<T>(&self, values: Vec<T>, address: impl Fn(&T) -> u64) -> Vec<(T, Place)> {
         let addresses: Vec<u64> = values.iter().map(&address).collect();

@@ -11,7 +11,7 @@ use crate::target::Target;
 
 /// The beginning of two messages of panics in every module that has bodies of async functions or blocks.
 const MESSAGE: &[u8] = b"`async fn` resumed after ";
-/// No future has more bytes.
+/// Maximum size of a future in bytes.
 const MAX_SIZE: u64 = 1 << 28;
 const MAX_ALIGNMENT: u64 = 1 << 16;
 
@@ -54,7 +54,7 @@ impl FutureVtables {
         self.modules = modules;
     }
 
-    /// Whether there are none.
+    /// Whether no vtables are known.
     pub fn is_empty(&self) -> bool {
         self.vtables.is_empty()
     }
@@ -69,7 +69,7 @@ impl FutureVtables {
         self.vtables.get(&address).copied()
     }
 
-    /// Says of which modules no boxed futures are found.
+    /// Sentences about modules in which no boxed futures are found.
     pub fn gaps(&self) -> Vec<String> {
         let gaps = self.unknown.iter().map(|path| {
             format!("{path} has no debug info of vtables, so that its boxed futures are not found")

@@ -5,6 +5,9 @@
     reason = "a test fails by panicking, in its helpers too"
 )]
 
+#[path = "../programs/cargo.rs"]
+mod cargo;
+
 mod awaits;
 mod healthy;
 mod program;

@@ -11,23 +11,11 @@ use ctp_trace::record::{
     TaskKind,
 };
 
+use crate::cargo;
+
 /// Builds the program with these arguments of `cargo build`.
 pub fn build(args: &[&str], profile: &str) -> PathBuf {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/smol/Cargo.toml");
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("on-smol");
-    let mut command = Command::new(env!("CARGO"));
-    command
-        .args(["build", "--locked", "--manifest-path"])
-        .arg(manifest)
-        .arg("--target-dir")
-        .arg(&target);
-    let output = command.args(args).output().unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    target.join(profile).join("on-smol")
+    cargo::build("smol", "on-smol", args, profile).join("on-smol")
 }
 
 /// The program, and what it printed. It is killed when this is dropped.

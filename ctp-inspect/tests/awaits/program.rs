@@ -5,23 +5,11 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use crate::cargo;
+
 /// Builds the program with these arguments of `cargo build`.
 pub fn build(args: &[&str], profile: &str) -> PathBuf {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/tokio/Cargo.toml");
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("awaiting");
-    let mut command = Command::new(env!("CARGO"));
-    command
-        .args(["build", "--manifest-path"])
-        .arg(manifest)
-        .arg("--target-dir")
-        .arg(&target);
-    let output = command.args(args).output().unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    target.join(profile).join("awaiting")
+    cargo::build("tokio", "awaiting", args, profile).join("awaiting")
 }
 
 /// The program, and what it printed.

@@ -5,6 +5,8 @@
     reason = "a test fails by panicking, in its helpers too"
 )]
 
+#[path = "../programs/cargo.rs"]
+mod cargo;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -10,6 +10,7 @@ use ctp_trace::record::{
     AwaitFrame, AwaitStackId, InspectedTask, InspectionEnd, ProcessId, Record, TaskId, TaskKind,
 };
 
+use crate::cargo;
 use crate::support::Running;
 
 /// Builds the program with these arguments of `cargo build`.
@@ -19,21 +20,7 @@ pub fn build(args: &[&str], profile: &str) -> PathBuf {
 
 /// Builds the program in a folder of its own, so that builds with other features do not replace each other.
 pub fn build_in(folder: &str, args: &[&str], profile: &str) -> PathBuf {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/boxed/Cargo.toml");
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
-    let mut command = Command::new(env!("CARGO"));
-    command
-        .args(["build", "--locked", "--manifest-path"])
-        .arg(manifest)
-        .arg("--target-dir")
-        .arg(&target);
-    let output = command.args(args).output().unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    target.join(profile).join("boxed")
+    cargo::build("boxed", folder, args, profile).join("boxed")
 }
 
 /// The program, and what it printed.

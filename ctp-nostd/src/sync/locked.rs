@@ -31,7 +31,7 @@ impl AtomicU32 {
         self.0.store(value, order);
     }
 
-    /// Replaces the value `current`. Returns the value before, as `Err` if it was another one.
+    /// Replaces the value if it is `current`. Returns the value before, as `Err` if it differs.
     #[inline]
     pub fn compare_exchange(
         &self,

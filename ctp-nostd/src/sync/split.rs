@@ -53,7 +53,7 @@ pub type AtomicU64 = Halves<AtomicU32>;
 /// A word that no other process reads.
 pub(crate) type PrivateU64 = Halves<private::AtomicU32>;
 
-/// What is needed of a half.
+/// The operations of a half.
 pub trait Half {
     /// Reads the half.
     fn load(&self, order: Ordering) -> u32;
@@ -125,10 +125,10 @@ impl<H: Half> Halves<H> {
     }
 }
 
-/// Steps that are not a single step here: a handler may come in between. They are used for the word
+/// Operations that are not atomic here: a handler may come in between. They are used for the word
 /// of a thread's lane, which is always the same word here, because there are no lanes.
 impl PrivateU64 {
-    /// Replaces the value `current`. Returns the value before, as `Err` if it was another one.
+    /// Replaces the value if it is `current`. Returns the value before, as `Err` if it differs.
     pub fn compare_exchange(
         &self,
         current: u64,

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::config::{By, Config, FlameView};
 use crate::document::flame_graph::{self, Widths};
 use crate::load::{Input, Model};
+use crate::names::Names;
 use crate::text::{escape, units};
 use crate::views::flame::model::{Folder, Stacks};
 use crate::{document, output};
@@ -46,11 +47,10 @@ pub fn show(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()
 ///
 /// # Errors
 /// If the trace cannot be read.
-pub fn draw_waits(config: &Config, input: &Input, title: &str) -> Result<Option<String>> {
+pub fn draw_waits(input: &Input, names: &Names, title: &str) -> Result<Option<String>> {
     let mut folder = Folder::new(By::Wait);
     let model = input.model(|_, _| {}, |trace_model, span| folder.add(trace_model, span))?;
-    let names = document::names(config, input, &model);
-    let stacks = folder.finish(&model, &names);
+    let stacks = folder.finish(&model, names);
     if stacks.is_empty() {
         return Ok(None);
     }

@@ -17,6 +17,7 @@ use crate::evidence::coroutine_stacks;
 use crate::evidence::inspected::groups;
 use crate::evidence::inspected::threads::threads;
 use crate::load::{self, Input, Model};
+use crate::names::Names;
 use crate::text::{escape, units};
 use crate::{output, views::stacks::model::Stacks};
 
@@ -70,23 +71,29 @@ pub fn show(config: &Config, view: &StacksView, out: &mut dyn Write) -> Result<(
 /// Draws the stacks of all inspected tasks and threads. Returns `None` if there are none.
 ///
 /// # Errors
-/// If the picture cannot be drawn.
+/// If the graph cannot be drawn.
 pub fn draw_all(
     config: &Config,
-    (input, model): (&Input, &Model),
+    (input, model, names): (&Input, &Model, &mut Names),
     threshold: Nanos,
-    title: &str,
 ) -> Result<Option<String>> {
-    let mut names = document::names(config, input, model);
-    let call_stacks = document::call_stacks(config, input, model, &mut names);
+    let call_stacks = document::call_stacks(config, input, model, names);
     let judged = model.trace_model.judge_inspected(threshold);
     let groups = groups(judged, &Ignore::default());
     let stacks = Stacks::of(&groups, &[], &threads(model, &call_stacks));
     if stacks.groups.is_empty() {
         return Ok(None);
     }
+    flame_graph(model, &stacks, None).map(|(drawn, _)| Some(drawn))
+}
+
+/// Returns the flame graph, and how many stacks it has.
+fn flame_graph(model: &Model, stacks: &Stacks, title: Option<&str>) -> Result<(String, String)> {
+    let title = title.map(escape);
+    let title = title.unwrap_or_else(|| format!("{}: where everything waits", model.program()));
     let about = units::counted(stacks.groups.len() as u64, "stack");
-    flame_graph::flame(&stacks.folded(), title, &about, Widths::Number).map(Some)
+    let drawn = flame_graph::flame(&stacks.folded(), &title, &about, Widths::Number)?;
+    Ok((drawn, about))
 }
 
 fn draw(
@@ -95,10 +102,7 @@ fn draw(
     stacks: &Stacks,
     out: &mut dyn Write,
 ) -> Result<()> {
-    let title = view.title.as_deref().map(escape);
-    let title = title.unwrap_or_else(|| format!("{}: where everything waits", model.program()));
-    let about = units::counted(stacks.groups.len() as u64, "stack");
-    let drawn = flame_graph::flame(&stacks.folded(), &title, &about, Widths::Number)?;
+    let (drawn, about) = flame_graph(model, stacks, view.title.as_deref())?;
     let is_file = output::save(path, drawn.as_bytes(), out)?;
     let message =
         is_file.then(|| format!("wrote {} ({about}); open it in a browser", path.display()));

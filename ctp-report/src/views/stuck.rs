@@ -18,6 +18,7 @@ use crate::findings::Finding as _;
 use crate::findings::gate::{self, Status};
 use crate::findings::leaks::Leak;
 use crate::load::{self, Input, Model};
+use crate::names::Names;
 use crate::output;
 use crate::text::Page;
 
@@ -30,23 +31,25 @@ pub use model::{is_admitted, members};
 pub fn show(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<Status> {
     let input = load::open(config)?;
     let model = input.model_before_shutdown()?;
+    let mut names = document::names(config, &input, &model);
+    let read = (&input, &model, &mut names);
     match &view.markdown {
-        Some(path) => write_markdown(config, view, (&input, &model), path, out),
-        None => report(config, view, (&input, &model), Output::of(config, out)),
+        Some(path) => write_markdown(config, view, read, path, out),
+        None => report(config, view, read, Output::of(config, out)),
     }
 }
 
 fn write_markdown(
     config: &Config,
     view: &StuckView,
-    (input, model): (&Input, &Model),
+    (input, model, names): (&Input, &Model, &mut Names),
     path: &Path,
     out: &mut dyn Write,
 ) -> Result<Status> {
     let mut text = Vec::new();
     let title = format!("What is stuck in {}", model.program());
     let page = Page::markdown(&mut text, &title)?;
-    let status = report(config, view, (input, model), Output::Page(page))?;
+    let status = report(config, view, (input, model, names), Output::Page(page))?;
     let is_file = output::save(path, &text, out)?;
     let message = is_file.then(|| format!("wrote {}", path.display()));
     document::confirm(config, message, out)?;
@@ -60,46 +63,46 @@ fn write_markdown(
 pub fn report(
     config: &Config,
     view: &StuckView,
-    (input, model): (&Input, &Model),
+    (input, model, names): (&Input, &Model, &mut Names),
     output: Output,
 ) -> Result<Status> {
     if model.is_inspection() {
-        return inspected::report(config, view, (input, model), output);
+        return inspected::report(config, view, (input, model, names), output);
     }
     match model.check_not_empty() {
         Err(empty) if view.fail => return Ok(Status::Incomplete(empty.to_string())),
         checked => checked?,
     }
-    let mut names = document::names(config, input, model);
-    let stacks = document::call_stacks(config, input, model, &mut names);
-    let all = model::members(model, &names, view);
-    let context = model::Context::of(model, &names, &stacks, &all);
-    let members = model::admitted(model, &names, &all, &view.filter);
+    let stacks = document::call_stacks(config, input, model, names);
+    let names = &*names;
+    let all = model::members(model, names, view);
+    let context = model::Context::of(model, names, &stacks, &all);
+    let members = model::admitted(model, names, &all, &view.filter);
     let groups = model::groups(&context, &members);
     let deadlocks = model::deadlocks::deadlocks(&context, &all);
     let deadlocks = model::deadlocks::of_members(deadlocks, &members);
     let pool = ThreadInspection::of_blocking_pool(model, &stacks);
     let tasks = unrecorded::groups(model, view);
     let fields = || {
-        let leaks = Vec::<Leak>::find(model, &names);
+        let leaks = Vec::<Leak>::find(model, names);
         let coroutines = json::fields(view.threshold, &groups, &deadlocks, &pool, &leaks);
         unrecorded::with_tasks(coroutines, model, &tasks)
     };
-    document::write_to(output, config, (model, &names), fields, |page| {
+    document::write_to(output, config, (model, names), fields, |page| {
         let shown = text::Shown {
             groups: &groups,
             deadlocks: &deadlocks,
             pool: &pool,
-            tasks: unrecorded::findings(model, &names, &tasks),
+            tasks: unrecorded::findings(model, names, &tasks),
             left_out: all.len() - members.len(),
         };
         text::filtered(page, members.len(), all.len())?;
-        text::page(page, &shown, (&names, view))?;
+        text::page(page, &shown, (names, view))?;
         if config.is_quiet() || !page.has_hints() {
             return Ok(());
         }
         let tool = hints::tool(config);
-        text::hints(page, (&tool, model.is_by_name()), &groups, &names, view)
+        text::hints(page, (&tool, model.is_by_name()), &groups, names, view)
     })?;
     if !view.fail {
         return Ok(Status::Fine);

@@ -11,7 +11,8 @@ use ctp_trace::record::{CoroutineId, Nanos};
 use crate::config::{Config, TimelineView};
 use crate::findings::Finding as _;
 use crate::findings::crash::Crash;
-use crate::load::{self, Input};
+use crate::load::{self, Input, Model};
+use crate::names::Names;
 use crate::time_scale::Scale;
 use crate::views::timeline::model::ObservedPopulation;
 use crate::views::timeline::svg::{Chart, Drawn};
@@ -23,59 +24,84 @@ use crate::{document, output};
 /// If the trace cannot be read, or the file cannot be written.
 pub fn show(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result<()> {
     let input = load::open(config)?;
-    let drawn = draw(config, view, &input)?;
+    let population = Population::read(&input, view.time)?;
+    let names = document::names(config, &input, &population.model);
+    let drawn = population.draw(&input, &names, view.threshold, view.title.as_deref())?;
     let is_file = output::save(&view.svg, drawn.svg.as_bytes(), out)?;
     let (path, about) = (view.svg.display(), drawn.about);
     let message = is_file.then(|| format!("wrote {path} ({about}); open it in a browser"));
     document::confirm(config, message, out)
 }
 
-/// Draws the timeline. The first pass over the trace collects the coroutines. The second pass
-/// collects the events of the selected coroutines.
-///
-/// # Errors
-/// If the trace cannot be read, or no coroutine lived in the shown time.
-pub fn draw(config: &Config, view: &TimelineView, input: &Input) -> Result<Drawn> {
-    let (from, to) = match view.time {
-        (Nanos(0), None) => (input.since()?, None),
-        requested => requested,
-    };
-    let window = Scale::new(from, to.unwrap_or(Nanos(u64::MAX)));
-    let mut observed = ObservedPopulation::new(window);
-    let model = input.model(
-        |trace_model, record| observed.note(trace_model, record),
-        |_, _| {},
-    )?;
-    model.check_not_empty()?;
-    let names = document::names(config, input, &model);
-    let scale = Scale::new(
-        from,
-        to.map_or(model.duration(), |to| to.min(model.duration())),
-    );
-    let threads = observed.threads();
-    let lives = std::mem::take(&mut observed.lives).pick(&model.trace_model, &scale);
-    let crash = Option::<Crash>::find(&model, &names);
-    let crashed = crash.as_ref().and_then(Crash::culprit);
-    let crashed = crashed.map(|culprit| CoroutineId(culprit.id));
-    let selection = model::pick(
-        &model.trace_model,
-        observed,
-        &scale,
-        view.threshold,
-        crashed,
-    );
-    let (rows, arrows) = model::collect(input.reader()?, &selection, &scale);
-    let chart = Chart {
-        rows: &rows,
-        arrows: &arrows,
-        model: &model,
-        names: &names,
-        selection: &selection,
-        blocks: &model.trace_model.blocks(),
-        crash: crash.as_ref(),
-        scale,
-        threads,
-        lives: &lives,
-    };
-    svg::draw(&chart, view.title.as_deref())
+/// The coroutines that lived in the shown time: the first of two passes over the trace.
+pub struct Population {
+    model: Model,
+    observed: ObservedPopulation,
+    scale: Scale,
+}
+
+impl Population {
+    /// Collects the coroutines. `time` is the start and the end of the shown time; `None` is the end of the
+    /// trace.
+    ///
+    /// # Errors
+    /// If the trace cannot be read, or has no coroutine.
+    pub fn read(input: &Input, time: (Nanos, Option<Nanos>)) -> Result<Self> {
+        let (from, to) = match time {
+            (Nanos(0), None) => (input.since()?, None),
+            requested => requested,
+        };
+        let window = Scale::new(from, to.unwrap_or(Nanos(u64::MAX)));
+        let mut observed = ObservedPopulation::new(window);
+        let model = input.model(
+            |trace_model, record| observed.note(trace_model, record),
+            |_, _| {},
+        )?;
+        model.check_not_empty()?;
+        let end = model.duration();
+        let scale = Scale::new(from, to.map_or(end, |to| to.min(end)));
+        Ok(Population {
+            model,
+            observed,
+            scale,
+        })
+    }
+
+    /// Draws the timeline: the second pass, which collects the events of the selected coroutines.
+    ///
+    /// # Errors
+    /// If the trace cannot be read, or no coroutine lived in the shown time.
+    pub fn draw(
+        self,
+        input: &Input,
+        names: &Names,
+        threshold: Nanos,
+        title: Option<&str>,
+    ) -> Result<Drawn> {
+        let Population {
+            model,
+            mut observed,
+            scale,
+        } = self;
+        let threads = observed.threads();
+        let lives = std::mem::take(&mut observed.lives).pick(&model.trace_model, &scale);
+        let crash = Option::<Crash>::find(&model, names);
+        let crashed = crash.as_ref().and_then(Crash::culprit);
+        let crashed = crashed.map(|culprit| CoroutineId(culprit.id));
+        let selection = model::pick(&model.trace_model, observed, &scale, threshold, crashed);
+        let (rows, arrows) = model::collect(input.reader()?, &selection, &scale);
+        let chart = Chart {
+            rows: &rows,
+            arrows: &arrows,
+            model: &model,
+            names,
+            selection: &selection,
+            blocks: &model.trace_model.blocks(),
+            crash: crash.as_ref(),
+            scale,
+            threads,
+            lives: &lives,
+        };
+        svg::draw(&chart, title)
+    }
 }

@@ -216,3 +216,17 @@ fn page_of_many_coroutines_stays_small() {
     let page = page(&test_dir, "many");
     assert!(page.len() < 100_000 + 4_000 * 150, "{}", page.len());
 }
+
+#[test]
+fn every_trace_with_a_stuck_page_has_an_html_page() {
+    let test_dir = TestDir::new();
+    for (name, _) in traces::all() {
+        let input = format!("{name}.data");
+        let run = |option: &[&str]| {
+            let args = [&["-i", &input], option].concat();
+            test_dir.report(&args).status.code()
+        };
+        let (text, html) = (run(&["--stuck"]), run(&["--html", "p.html"]));
+        assert_eq!(text, html, "{name}");
+    }
+}

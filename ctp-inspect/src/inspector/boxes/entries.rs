@@ -56,7 +56,7 @@ impl Entries {
         }
     }
 
-    /// Leaves out the futures that another one polls whenever it is polled.
+    /// Leaves out the futures that another boxed future polls whenever that future is polled.
     pub(super) fn keep_outermost(&mut self) {
         for (address, entry) in &self.entries {
             let polled = entry.future.awaits.polled.iter().flatten();
@@ -176,7 +176,7 @@ impl Entries {
     }
 }
 
-/// The future that polls another one whenever it is polled, and is not polled so itself.
+/// The outermost of the futures that poll the future at `address` whenever they are polled themselves.
 fn outermost(parts: &HashMap<u64, u64>, mut address: u64) -> u64 {
     for _ in 0..=parts.len() {
         match parts.get(&address) {

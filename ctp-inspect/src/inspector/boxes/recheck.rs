@@ -18,7 +18,7 @@ use crate::target::Target;
 /// At most this many bytes of a future are compared.
 const MAX_BYTES: u64 = 1 << 16;
 
-/// Reads tasks again.
+/// Reads tasks for the second time.
 pub(super) struct Recheck<'r> {
     pub(super) target: &'r dyn Target,
     pub(super) awaits: &'r Awaits,

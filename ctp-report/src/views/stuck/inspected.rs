@@ -54,11 +54,11 @@ impl Findings<'_> {
 pub fn report(
     config: &Config,
     view: &StuckView,
-    (input, model): (&Input, &Model),
+    (input, model, names): (&Input, &Model, &mut Names),
     output: Output,
 ) -> Result<Status> {
-    let mut names = document::names(config, input, model);
-    let stacks = document::call_stacks(config, input, model, &mut names);
+    let stacks = document::call_stacks(config, input, model, names);
+    let names = &*names;
     let mut judged = model.trace_model.judge_inspected(view.threshold);
     let all = judged.len();
     filter(&mut judged, &view.filter);
@@ -68,12 +68,12 @@ pub fn report(
     let findings = Findings {
         groups: &groups,
         threads: &threads,
-        names: &names,
+        names,
         now: last_inspection(model),
         is_core_file: model.is_core_file(),
     };
     let fields = || inspection::fields(model, &groups, &threads);
-    document::write_to(output, config, (model, &names), fields, |page| {
+    document::write_to(output, config, (model, names), fields, |page| {
         stuck_text::filtered(page, admitted, all)?;
         text::page(page, &findings, view)?;
         if config.is_quiet() || !page.has_hints() {

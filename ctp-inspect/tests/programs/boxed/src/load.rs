@@ -18,7 +18,7 @@ async fn passing(number: u64) {
     black_box(number);
 }
 
-/// Has about the size of the futures in the queue.
+/// A future of about the size of those in the queue.
 async fn passing_twice(number: u64) {
     let text = format!("number {number}");
     Once::default().await;
