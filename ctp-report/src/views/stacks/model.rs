@@ -181,7 +181,7 @@ fn ages(members: &[&WaitingStack]) -> String {
     units::range(least.unwrap_or(Nanos(0)), most.unwrap_or(Nanos(0)))
 }
 
-const CUT: &str = "the outermost functions are missing";
+const CUT: &str = "functions outside these may be missing";
 
 fn frame_texts(frames: &[CallFrame]) -> Vec<String> {
     let frames = frames.iter();

@@ -3,13 +3,16 @@
 //! `stackful LIBRARY COUNT [SECONDS [FILE]]` prints the addresses of its functions, and the functions that call each other
 //! in each wait. Then its coroutines run in turn, for this many seconds, or (without SECONDS, or with 0) until standard
 //! input ends. With the FILE of a library, other threads load the library and throw exceptions meanwhile; the file
-//! `disturbances` says how often. LIBRARY `blocked` stands for coroutines that block their threads.
+//! `disturbances` says how often. LIBRARY `blocked` stands for coroutines that block their threads, and a path for the
+//! shared library of Boost.Context at this path.
 
 mod blocked;
 mod chain;
 mod disturb;
+mod on_boost_context;
 mod on_corosensei;
 mod on_generator;
+mod on_may;
 mod on_ucontext;
 
 use std::fs;
@@ -19,6 +22,7 @@ use std::thread;
 use std::time::Duration;
 
 use ctp_nostd::Task;
+use on_boost_context::Library;
 
 /// Threads that run coroutines.
 const THREADS: u32 = 2;
@@ -41,19 +45,7 @@ fn main() -> io::Result<()> {
     let arguments: Vec<String> = std::env::args().collect();
     let (library, count) = (arguments[1].clone(), number(&arguments[2]));
     chain::describe(count, &mut io::stdout().lock())?;
-    for thread in 0..THREADS {
-        let library = library.clone();
-        thread::spawn(move || {
-            let numbers = (0..count).filter(|number| number % THREADS == thread);
-            match library.as_str() {
-                "corosensei" => schedule(numbers.map(on_corosensei::start)),
-                "generator" => schedule(numbers.map(on_generator::start)),
-                "blocked" => schedule(numbers.map(blocked::start)),
-                "ucontext" => schedule(numbers.map(on_ucontext::start)),
-                other => panic!("no such library: {other}"),
-            }
-        });
-    }
+    start(&library, count);
     let disturbing = arguments.get(4);
     if let Some(file) = disturbing {
         disturb::start(file);
@@ -69,6 +61,33 @@ fn main() -> io::Result<()> {
     }
     // Without unwinding the coroutines that wait.
     exit(0);
+}
+
+/// Starts the threads that run this many coroutines.
+fn start(library: &str, count: u32) {
+    if library == "may" {
+        return on_may::start(count);
+    }
+    for thread in 0..THREADS {
+        let library = library.to_owned();
+        let numbers = (0..count).filter(move |number| number % THREADS == thread);
+        thread::spawn(move || run(&library, numbers));
+    }
+}
+
+/// Runs the coroutines with these numbers, on this thread.
+fn run(library: &str, numbers: impl Iterator<Item = u32>) {
+    match library {
+        "corosensei" => schedule(numbers.map(on_corosensei::start)),
+        "generator" => schedule(numbers.map(on_generator::start)),
+        "blocked" => schedule(numbers.map(blocked::start)),
+        "ucontext" => schedule(numbers.map(on_ucontext::start)),
+        path if path.starts_with('/') => {
+            let library = Library::load(path);
+            schedule(numbers.map(|number| on_boost_context::start(library, number)));
+        }
+        other => panic!("no such library: {other}"),
+    }
 }
 
 fn number(text: &str) -> u32 {
