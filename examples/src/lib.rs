@@ -1,5 +1,9 @@
-//! The snippets of `README.md`, of `docs/write-a-probe.md` and of `docs/bare-metal.md`, compiled and run as tests.
+//! The snippets of `README.md`, of `docs/tokio.md`, of `docs/write-a-probe.md` and of `docs/bare-metal.md`, compiled and run as tests.
 #![doc = include_str!("../../README.md")]
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/tokio.md")]
+mod tokio {}
 
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/write-a-probe.md")]
