@@ -1,5 +1,5 @@
 //! The cost of storing where a coroutine waits (`suspend_with_stack`): 100 coroutines of corosensei yield 50 000 times
-//! each, on 32 threads with a queue each.
+//! each, on 32 threads with a queue each, and on one thread, which differs less from run to run.
 //!
 //! Prints the processor time of the whole program and the elapsed time, per yield. Runs without and with a recorder
 //! alternate.
@@ -17,7 +17,7 @@ use ctp_nostd::{Task, Wait};
 use rustix::time::{ClockId, clock_gettime};
 
 const ROUNDS: usize = 15;
-const WORKERS: usize = 32;
+const WORKERS: [usize; 2] = [32, 1];
 const COROUTINES: usize = 100;
 const YIELDS: usize = 50_000;
 
@@ -65,33 +65,37 @@ impl Green {
 }
 
 fn main() {
-    let role =
-        std::env::args().find_map(|argument| Some(argument.strip_prefix("--as=")?.to_owned()));
-    match role.as_deref() {
-        Some("untraced") => storm(Kind::Untraced),
-        Some("suspend") => storm(Kind::Suspend),
-        Some("with-stack") => storm(Kind::WithStack),
-        Some(other) => panic!("no such role: {other}"),
-        None => compare(),
+    let workers = option("--workers=").map(|number| number.parse().expect("a number"));
+    match (option("--as=").as_deref(), workers) {
+        (Some("untraced"), Some(workers)) => storm(Kind::Untraced, workers),
+        (Some("suspend"), Some(workers)) => storm(Kind::Suspend, workers),
+        (Some("with-stack"), Some(workers)) => storm(Kind::WithStack, workers),
+        (None, None) => WORKERS.into_iter().for_each(compare),
+        other => panic!("no such role: {other:?}"),
     }
 }
 
-fn storm(kind: Kind) {
+/// The value of this option of the command line.
+fn option(name: &str) -> Option<String> {
+    std::env::args().find_map(|argument| Some(argument.strip_prefix(name)?.to_owned()))
+}
+
+fn storm(kind: Kind, workers: usize) {
     if kind != Kind::Untraced {
         ctp_nostd::attach();
     }
-    let start = Arc::new(Barrier::new(WORKERS + 1));
-    let workers: Vec<_> = (0..WORKERS)
+    let start = Arc::new(Barrier::new(workers + 1));
+    let threads: Vec<_> = (0..workers)
         .map(|number| {
             let start = Arc::clone(&start);
-            let count = (number..COROUTINES).step_by(WORKERS).count();
+            let count = (number..COROUTINES).step_by(workers).count();
             thread::spawn(move || work(count, kind, &start))
         })
         .collect();
     start.wait();
     let (begin, before) = (Instant::now(), processor_time());
-    for worker in workers {
-        worker.join().expect("no panic");
+    for thread in threads {
+        thread.join().expect("no panic");
     }
     let each = |spent: Duration| spent.as_nanos() as f64 / (COROUTINES * YIELDS) as f64;
     println!(
@@ -128,7 +132,7 @@ struct Way {
     runs: Vec<[f64; 2]>,
 }
 
-fn compare() {
+fn compare(workers: usize) {
     let Some(recorder) = recorder() else {
         return;
     };
@@ -147,7 +151,7 @@ fn compare() {
         if is_recorded {
             command.args(["-q", "-o"]).arg(&trace).arg("--").arg(&me);
         }
-        command.arg(role);
+        command.args([role, &format!("--workers={workers}")]);
         Way {
             what,
             command,
@@ -159,6 +163,7 @@ fn compare() {
         ways.iter_mut().for_each(Way::run);
     }
     std::fs::remove_file(&trace).expect("was made");
+    println!("threads: {workers}");
     print(&ways);
 }
 
