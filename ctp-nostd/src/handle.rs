@@ -9,4 +9,4 @@ pub mod waker;
 
 pub use birth::Kind;
 #[cfg(not(loom))]
-pub use static_memory::Memory;
+pub use static_memory::{CompactMemory, Memory, MemoryOf};

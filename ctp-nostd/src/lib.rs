@@ -143,18 +143,18 @@ pub use future::waits_for_in;
 #[cfg(feature = "linux")]
 pub use future::{Traced, TracedExt};
 pub use handle::Kind;
-#[cfg(not(loom))]
-pub use handle::Memory;
 pub use handle::coroutine::Coroutine;
 pub use handle::waker;
+#[cfg(not(loom))]
+pub use handle::{CompactMemory, Memory, MemoryOf};
 #[cfg(feature = "linux")]
 pub use linux::{
     Linux, Task, Waker, acquired, acquired_at, acquired_shared, acquired_shared_at, attach, closed,
     probe, released, thread_ends, waits_for,
 };
 pub use memory::layout::FLAG_RECORDS_WAKES;
-pub use memory::{Refused, Region, ShortLanes, alloc, layout, request};
-pub use platform::{Local, Platform, Probe};
+pub use memory::{CompactRegion, Refused, Region, RegionOf, ShortLanes, alloc, layout, request};
+pub use platform::{Local, Platform, Probe, ProbeLayout};
 #[cfg(all(target_has_atomic = "64", not(ctp_split_words)))]
 pub use protocol::holders;
 pub use protocol::intern::site;

@@ -9,4 +9,4 @@ pub mod request;
 
 pub(crate) use raw::MappedMemory;
 pub use refused::Refused;
-pub use region::{Region, ShortLanes};
+pub use region::{CompactRegion, Region, RegionOf, ShortLanes};

@@ -13,6 +13,6 @@ pub(crate) use attached::{Attached, AttachedOnce};
 pub use local::Local;
 #[cfg(feature = "alloc")]
 pub(crate) use polled::{Limits, Polled, Recorded, SavedPoll};
-pub use probe::Probe;
+pub use probe::{Probe, ProbeLayout};
 pub use target::Platform;
 pub(crate) use target::{attachment, local};

@@ -2,7 +2,8 @@
 #![cfg(not(loom))]
 
 use ctp_nostd::layout::{
-    Aggregate, Attach, Field, Header, Interned, Lane, LaneRecord, SLOTS, Slot, Span, Station,
+    Aggregate, Attach, COMPACT_MAGIC, Compact, CompactInterned, CompactStation, Field, Full,
+    Header, Interned, LAYOUT_HASH, Lane, LaneRecord, Layout, MAGIC, SLOTS, Slot, Span, Station,
 };
 use ctp_nostd::slot::Tail;
 
@@ -25,18 +26,41 @@ const STRUCTS: [(&str, &[Field], usize); 9] = [
 
 /// The table under a heading.
 fn table(heading: &str) -> Vec<Row> {
+    section(heading).filter_map(row).collect()
+}
+
+fn section(heading: &str) -> impl Iterator<Item = &'static str> {
     let heading = format!("## {heading}");
-    let section = SPEC.lines().skip_while(|line| *line != heading).skip(1);
-    let section = section.take_while(|line| !line.starts_with("## "));
-    section.filter_map(row).collect()
+    let lines = SPEC.lines().skip_while(move |line| *line != heading);
+    lines.skip(1).take_while(|line| !line.starts_with("## "))
 }
 
 /// Parses `| 0x10 | 8 | name | …`; nothing for any other line.
 fn row(line: &str) -> Option<Row> {
-    let mut cells = line.strip_prefix("| 0x")?.split(" | ");
-    let offset = usize::from_str_radix(cells.next()?, 16).expect("an offset");
-    let bytes = cells.next()?.parse().expect("a size");
-    Some((cells.next()?.to_owned(), offset, bytes))
+    let cells: Vec<&str> = line.strip_prefix("| 0x")?.split(" | ").collect();
+    Some((name_in(&cells).to_owned(), hex(cells[0]), decimal(cells[1])))
+}
+
+/// Parses `| 0x240 | 8 | 0xC0 | 8 | name | …`: the offset and the size in the compact layout. Nothing for
+/// a field that the compact layout does not have.
+fn compact_row(line: &str) -> Option<Row> {
+    let cells: Vec<&str> = line.strip_prefix("| 0x")?.split(" | ").collect();
+    let at = cells[2].strip_prefix("0x")?;
+    Some((name_in(&cells).to_owned(), hex(at), decimal(cells[3])))
+}
+
+/// A table of both layouts has two more cells before the name.
+fn name_in<'c>(cells: &[&'c str]) -> &'c str {
+    let has_both = cells[2] == "-" || cells[2].starts_with("0x");
+    if has_both { cells[4] } else { cells[2] }
+}
+
+fn hex(text: &str) -> usize {
+    usize::from_str_radix(text, 16).expect("an offset")
+}
+
+fn decimal(text: &str) -> usize {
+    text.parse().expect("a size")
 }
 
 fn fields(fields: &[Field]) -> Vec<Row> {
@@ -68,6 +92,41 @@ fn layout_tables_match_the_structs() {
         }
         assert_eq!(end, bytes, "the end of {name}");
     }
+}
+
+// CTP-01
+#[test]
+fn compact_columns_match_the_structs() {
+    let structs = [
+        (
+            "Station",
+            CompactStation::FIELDS,
+            size_of::<CompactStation>(),
+        ),
+        (
+            "Interned",
+            CompactInterned::FIELDS,
+            size_of::<CompactInterned>(),
+        ),
+    ];
+    for (name, code, bytes) in structs {
+        let spec: Vec<Row> = section(name).filter_map(compact_row).collect();
+        let mut code = fields(code);
+        code.retain(|(_, _, bytes)| *bytes != 0);
+        assert_eq!(spec, code, "{name}");
+        assert_eq!(spec.iter().map(|(.., bytes)| bytes).sum::<usize>(), bytes);
+    }
+    assert_eq!(Compact::SLOTS, 2);
+    assert_eq!(Compact::STATION_BYTES as usize, size_of::<CompactStation>());
+}
+
+// CTP-01
+#[test]
+fn compact_memory_differs_from_v1_in_its_first_word() {
+    assert_eq!((Full::MAGIC, Full::HASH), (MAGIC, LAYOUT_HASH));
+    assert_eq!(COMPACT_MAGIC.to_le_bytes(), *b"CTPSMALL");
+    assert_ne!(Compact::HASH, LAYOUT_HASH);
+    assert!(SPEC.contains("`CTPSMALL`"));
 }
 
 #[test]
@@ -166,5 +225,5 @@ fn v1_words_have_their_frozen_offsets() {
         align_of::<Station>(),
         align_of::<Slot>(),
     ];
-    assert_eq!(aligns, [1024, 1024, 64]);
+    assert_eq!(aligns, [256, 256, 64]);
 }

@@ -8,9 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread;
 
 use ctp_nostd::dialect::{self, Dialect, Fetched};
-use ctp_nostd::layout::{MAGIC, Slot, Station};
+use ctp_nostd::layout::{Compact, MAGIC, Slot, Station};
 use ctp_nostd::site::SiteWord;
-use ctp_nostd::slot::{self, Epoch, Snapshot, Tail, event_of, final_seq, index_of};
+use ctp_nostd::slot::{
+    self, Epoch, Snapshot, Tail, event_in, event_of, final_seq, final_seq_in, index_in, index_of,
+};
 use ctp_nostd::{Region, wake};
 use ctp_trace::verdict::wakes_since;
 use proptest::prelude::*;
@@ -284,6 +286,14 @@ proptest! {
         prop_assert_eq!(index_of(n) as u64, n % 8);
         prop_assert_eq!(final_seq(n), 2 * (n / 8) + 2);
         prop_assert_eq!(event_of(index_of(n), final_seq(n)), n);
+        prop_assert_eq!(index_in::<Compact>(n) as u64, n % 2);
+        // The largest numbers have no sequence number: 2^63 laps of two slots.
+        let small = n / 2;
+        prop_assert_eq!(final_seq_in::<Compact>(small), 2 * (small / 2) + 2);
+        prop_assert_eq!(
+            event_in::<Compact>(index_in::<Compact>(small), final_seq_in::<Compact>(small)),
+            small
+        );
         if let Some(next_lap) = n.checked_add(8) {
             prop_assert_eq!(final_seq(next_lap), final_seq(n) + 2);
         }

@@ -292,6 +292,7 @@ impl Harvest {
             // A flight recorder's lanes are not drained; a summary has no lanes.
             None if self.flight_memory.is_some() || self.summary.is_some() => Some(head),
             None if Lanes::are_used(region) => Some(cell.slot_end(head, &self.lanes)),
+            None if region.has_vacant_slots() => Some(head),
             None => Lanes::are_available(region).then_some(head),
         }
     }

@@ -1,7 +1,9 @@
 //! Reads a dump of a program's memory with the same pass as a live memory.
 
+mod compact;
 mod memory_search;
 mod read;
+mod words;
 
 use std::fs;
 use std::io;
@@ -46,13 +48,18 @@ pub fn load(image: &Image) -> Result<FoundMemory, Error> {
         bytes_of(&image.dump).map_err(|error| ImageError::Input(image.dump.clone(), error))?;
     match memory_in(&dump) {
         Some(Ok(location)) => Ok(FoundMemory {
-            copy: Copy::of(location.memory)
-                .map_err(|error| StartError::Memory(location.memory.len() as u64, error))?,
+            copy: copy_of(location.memory)?,
             which: (1 < location.count).then(|| which(&location)),
         }),
         Some(Err(refused)) => Err(ImageError::BadImage(image.dump.clone(), refused).into()),
         None => Err(ImageError::NoImage(image.dump.clone()).into()),
     }
+}
+
+/// Copies a memory of either layout, in the full layout.
+fn copy_of(memory: &[u8]) -> Result<Copy, Error> {
+    let full = compact::in_full_layout(memory);
+    Ok(Copy::of(&full).map_err(|error| StartError::Memory(full.len() as u64, error))?)
 }
 
 /// Reads the dump. A device may have no end, so it is rejected.

@@ -6,7 +6,7 @@
 //! and wakes and locks on this thread must not be attributed to it. So the coroutine's own latest event
 //! decides: while the coroutine runs here, no other thread can write its events.
 
-use crate::memory::layout::{Station, is_use, station_of, uses_of};
+use crate::memory::layout::{Layout, StationOf, is_use, station_of, uses_of};
 use crate::platform::{Local, Platform, local};
 use crate::protocol::slot::{self, EventKind};
 use crate::sync::{Ordering, fence};
@@ -25,7 +25,7 @@ pub(crate) enum CurrentCoroutine {
 impl CurrentCoroutine {
     /// Reads the coroutine that the thread remembers, and checks the latest event of that coroutine.
     #[inline(always)]
-    pub fn find<P: Platform>(stations: &[Station]) -> Self {
+    pub fn find<P: Platform, L: Layout>(stations: &[StationOf<L>]) -> Self {
         let Some(local) = local::<P>() else {
             return CurrentCoroutine::NoCoroutine;
         };
@@ -42,13 +42,13 @@ impl CurrentCoroutine {
     }
 }
 
-impl Station {
+impl<L: Layout> StationOf<L> {
     /// Whether the latest event of this coroutine is a run on this thread. False if that event was
     /// dropped or is being written.
     #[inline(always)]
     fn is_run_by<P: Platform>(&self, word: u32, local: &Local) -> bool {
         let head = self.event_head.load(Ordering::Acquire); // pairs with E5 of `event/fast_path.rs`
-        let latest = &self.slots[slot::index_of(head.wrapping_sub(1))];
+        let latest = self.slot_of(head.wrapping_sub(1));
         let (kind, thread) = slot::kind_and_thread(latest);
         let is_own = is_use(self.generation.load(Ordering::Relaxed), uses_of(word));
         let is_latest = self.begun.load(Ordering::Relaxed) == head as u32

@@ -18,9 +18,9 @@ use core::sync::atomic::compiler_fence;
 
 use super::payload::{EventPayload, code};
 use super::station_handle::{StartedEvent, StationHandle};
-use crate::memory::Region;
+use crate::memory::RegionOf;
 use crate::platform::mode::{ANY, RecordingMode, USUAL, USUAL_FLIGHT, in_mode};
-use crate::platform::{Local, Platform, Probe, attachment};
+use crate::platform::{Local, Platform, Probe, ProbeLayout, attachment};
 use crate::protocol::aggregate::Bins;
 use crate::protocol::control::FREEZES;
 use crate::protocol::intern::site::SiteWord;
@@ -30,7 +30,7 @@ use crate::protocol::wait::Wait;
 use crate::protocol::{control, doorbell};
 use crate::sync::Ordering;
 
-impl<P: Platform> StationHandle<P> {
+impl<P: Platform, L: ProbeLayout> StationHandle<P, L> {
     /// Emits a run, which the filter keeps.
     #[inline(always)]
     pub fn emit_run(&self, local: Option<&Local>, wake_seen: u16) {
@@ -187,7 +187,7 @@ impl<P: Platform> StationHandle<P> {
                 is_active: !matches!(payload.kind, EventKind::Suspend),
             },
         };
-        slot::publish(&self.station.slots[slot::index_of(n)], n, &epoch);
+        slot::publish_in::<L>(self.station.slot_of(n), n, &epoch);
         if let Some(place) = &started.place {
             place.commit_for(self.owner_bits, at, record(kind, n, payload));
         }
@@ -210,14 +210,17 @@ impl<P: Platform> StationHandle<P> {
     /// Adds the wait or run that event `n` ended, and that the previous event began, to the totals.
     #[inline(always)]
     pub fn account(&self, n: u64, at: u64, kind: u8, bins: Bins) {
-        let before = &self.station.slots[slot::index_of(n.wrapping_sub(1))];
+        let Some(station) = L::full(self.station) else {
+            return; // no statistics
+        };
+        let before = self.station.slot_of(n.wrapping_sub(1));
         let (began_at, before) = slot::time_and_kind(before);
         let ns = at.saturating_sub(began_at);
-        self.station.account(before, kind, ns, bins);
+        station.account(before, kind, ns, bins);
     }
 }
 
-impl<P: Platform> Probe<P> {
+impl<P: Platform, L: ProbeLayout> Probe<P, L> {
     /// The control word: 0 keeps everything.
     #[inline(always)]
     pub(crate) fn control_word(&self) -> u32 {
@@ -239,7 +242,7 @@ impl<P: Platform> Probe<P> {
     /// The time, or `None` if reading the clock takes a call.
     #[inline(always)]
     pub(crate) fn ns_at_once<const MODE: RecordingMode>(&self) -> Option<u64> {
-        let Region {
+        let RegionOf {
             header, extended, ..
         } = self.region;
         (MODE != ANY || extended)

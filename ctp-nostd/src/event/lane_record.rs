@@ -1,11 +1,11 @@
 //! A position in the lane of the calling thread, and records of thread events there.
 
 use crate::platform::mode::{ANY, RecordingMode, USUAL, USUAL_FLIGHT, in_mode};
-use crate::platform::{Local, Platform, Probe, local};
+use crate::platform::{Local, Platform, Probe, ProbeLayout, local};
 use crate::protocol::lane::{Payload, ReservedRecord, Ring, Room};
 use crate::sync::Ordering;
 
-impl<P: Platform> Probe<P> {
+impl<P: Platform, L: ProbeLayout> Probe<P, L> {
     /// Fast path: the time, and a position in this thread's lane, if the thread has a lane.
     #[inline(always)]
     pub(crate) fn reserve_fast<const MODE: RecordingMode>(

@@ -2,7 +2,7 @@
 
 use core::panic::Location;
 
-use crate::platform::{Platform, Probe};
+use crate::platform::{Platform, Probe, ProbeLayout};
 #[cfg(feature = "alloc")]
 use crate::protocol::branches::{self, Set};
 use crate::protocol::chain::{self, Chain};
@@ -13,7 +13,7 @@ use crate::sync::Ordering;
 /// Ids of chains, by their hashes.
 static CHAINS: Cache = Cache::new();
 
-impl<P: Platform> Probe<P> {
+impl<P: Platform, L: ProbeLayout> Probe<P, L> {
     /// The word that stands for this source line in an event.
     #[inline(always)]
     pub(crate) fn site(&self, place: &'static Location<'static>) -> SiteWord {

@@ -15,19 +15,14 @@ use core::sync::atomic::compiler_fence;
 use super::payload::EventPayload;
 use super::station_handle::{StartedEvent, StationHandle};
 use super::thread_lane::{refresh_room, remember_loss};
-use crate::memory::layout::SLOTS;
 use crate::platform::mode::ANY;
-use crate::platform::{Platform, Probe, local};
+use crate::platform::{Platform, Probe, ProbeLayout, local};
 use crate::protocol::control;
 use crate::protocol::lane::{Payload, ReservedRecord, ThreadEventKind};
 use crate::protocol::slot::{self, EventKind};
 use crate::sync::Ordering;
 
-/// Maximum number of nested events of a coroutine. Together with the outermost event and the event before that,
-/// they fill all slots.
-const MAX_DEPTH: u32 = SLOTS as u32 - 2;
-
-impl<P: Platform> StationHandle<P> {
+impl<P: Platform, L: ProbeLayout> StationHandle<P, L> {
     /// Emits a birth or a death.
     pub fn milestone(&self, payload: EventPayload) {
         if self.keeps(self.probe.control_word(), payload.kind) {
@@ -77,7 +72,7 @@ impl<P: Platform> StationHandle<P> {
             if depth > 0 && station.event_head.load(Ordering::Relaxed) != head {
                 continue; // handlers came between the loads of the two words
             }
-            if depth > MAX_DEPTH {
+            if depth > L::MAX_DEPTH {
                 self.reject_too_deep(depth, head)?;
                 continue;
             }
@@ -107,7 +102,7 @@ impl<P: Platform> StationHandle<P> {
         self.probe.cancel(place, at);
         let station = self.station;
         let latest = station.begun.load(Ordering::Relaxed).wrapping_sub(1);
-        let (latest_at, _) = slot::time_and_kind(&station.slots[slot::index_of(latest.into())]);
+        let (latest_at, _) = slot::time_and_kind(station.slot_of(latest.into()));
         let mut last_ts = station.last_ts.load(Ordering::Relaxed);
         while last_ts < latest_at && !station.last_ts.replace(last_ts, latest_at) {
             last_ts = station.last_ts.load(Ordering::Relaxed);
@@ -124,7 +119,7 @@ impl<P: Platform> StationHandle<P> {
     /// greater depth is possible only if another writer has overwritten one of the two words. Then
     /// `begun` is set to the head, and the caller tries again.
     fn reject_too_deep(&self, depth: u32, head: u64) -> Option<()> {
-        if depth == MAX_DEPTH + 1 {
+        if depth == L::MAX_DEPTH + 1 {
             return self.count_too_deep();
         }
         self.station.begun.store(head as u32, Ordering::Relaxed);
@@ -144,7 +139,7 @@ impl<P: Platform> StationHandle<P> {
         while let Some(complete) = self.unpublished_end(head) {
             while head != complete {
                 if let Some(bins) = self.probe.bins::<ANY>() {
-                    let slot = &self.station.slots[slot::index_of(head)];
+                    let slot = self.station.slot_of(head);
                     let (at, kind) = slot::time_and_kind(slot);
                     self.account(head, at, kind, bins);
                 }
@@ -222,7 +217,7 @@ impl<P: Platform> StationHandle<P> {
     }
 }
 
-impl<P: Platform> Probe<P> {
+impl<P: Platform, L: ProbeLayout> Probe<P, L> {
     /// The time, and a position in this thread's lane, if the thread has a lane.
     #[cold]
     #[inline(never)]

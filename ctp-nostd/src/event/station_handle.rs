@@ -1,9 +1,9 @@
 //! A station while a coroutine of this program owns it, and an event that the coroutine has
 //! started.
 
-use crate::memory::layout::{EXT_REV, Station, coroutine_word};
+use crate::memory::layout::{EXT_REV, Layout, StationOf, coroutine_word};
 use crate::platform::mode::ANY;
-use crate::platform::{Platform, Probe};
+use crate::platform::{Platform, Probe, ProbeLayout};
 use crate::protocol::lane::{Payload, ReservedRecord};
 use crate::protocol::wake;
 use crate::sync::{Ordering, fence};
@@ -11,15 +11,15 @@ use crate::sync::{Ordering, fence};
 /// A station and what its coroutine needs at every event, most needed fields first.
 #[derive(Debug)]
 #[repr(C)]
-pub(crate) struct StationHandle<P> {
-    pub station: &'static Station,
+pub(crate) struct StationHandle<P, L: Layout> {
+    pub station: &'static StationOf<L>,
     /// Identifies this coroutine in a lane record.
     pub owner_bits: u64,
     pub index: u32,
     pub generation: u32,
     /// Identifies this coroutine in the word of its thread.
     pub word: u32,
-    pub probe: Probe<P>,
+    pub probe: Probe<P, L>,
 }
 
 /// An event that has its index `n`, its time and its position in the lane.
@@ -50,7 +50,7 @@ impl StartedEvent {
     }
 }
 
-impl<P: Platform> StationHandle<P> {
+impl<P: Platform, L: ProbeLayout> StationHandle<P, L> {
     /// Unique in a recording: {attach id 16 | use of the station 24 | station + 1, 24}.
     pub fn probe_id(&self) -> u64 {
         let uses = u64::from(self.generation / 2) & 0xFF_FFFF;
@@ -59,7 +59,7 @@ impl<P: Platform> StationHandle<P> {
 
     /// Moves into a station that was just claimed: fills in its line 0. `generation` is odd during
     /// the call. `born_ns` is the time of the coroutine's birth.
-    pub fn move_in(probe: Probe<P>, index: u32, kind: u8, meta: u32, born_ns: u64) -> Self {
+    pub fn move_in(probe: Probe<P, L>, index: u32, kind: u8, meta: u32, born_ns: u64) -> Self {
         let station = &probe.region.stations[index as usize];
         let generation = station.generation.load(Ordering::Relaxed).wrapping_add(2) & !1;
         let handle = StationHandle {
@@ -100,7 +100,7 @@ impl<P: Platform> StationHandle<P> {
         station.owner.store(owner, Ordering::Relaxed);
         station.meta.store(meta, Ordering::Relaxed);
         station.is_dead.store(0, Ordering::Relaxed);
-        if self.probe.bins::<ANY>().is_some() {
+        if let Some(station) = L::full(station).filter(|_| self.probe.bins::<ANY>().is_some()) {
             station.clear_aggregates();
         }
         if self.probe.region.extended {

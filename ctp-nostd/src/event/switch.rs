@@ -14,7 +14,7 @@
 use super::payload::EventPayload;
 use super::station_handle::{StartedEvent, StationHandle};
 use crate::platform::mode::RecordingMode;
-use crate::platform::{Local, Platform};
+use crate::platform::{Local, Platform, ProbeLayout};
 use crate::protocol::lane::{ReservedRecord, Ring, Room};
 
 /// The numbers of both events, their time, and their positions in the lane.
@@ -40,7 +40,7 @@ impl ReservedPair {
     }
 }
 
-impl<P: Platform> StationHandle<P> {
+impl<P: Platform, L: ProbeLayout> StationHandle<P, L> {
     /// Publishes two events that the filter keeps: one of this coroutine and one of `next`. The
     /// payloads are created only where they are needed, since there are too few registers to keep
     /// them.

@@ -4,7 +4,7 @@ use core::sync::atomic::compiler_fence;
 
 use crate::platform::Probe;
 use crate::platform::mode::ANY;
-use crate::platform::{Local, Platform, local};
+use crate::platform::{Local, Platform, ProbeLayout, local};
 use crate::protocol::lane::{
     self, LaneRequest, Payload, Ring, Room, ThreadEventKind, should_prepare_lanes,
 };
@@ -36,7 +36,7 @@ fn lane_word(attachment: u32, number: u32) -> u64 {
     u64::from(attachment) << 32 | u64::from(number)
 }
 
-impl<P: Platform> Probe<P> {
+impl<P: Platform, L: ProbeLayout> Probe<P, L> {
     /// Like [`cached_ring`](Self::cached_ring), after a check of the lane. Also succeeds where no
     /// lane was found for this thread.
     #[cold]

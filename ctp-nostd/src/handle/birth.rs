@@ -4,8 +4,8 @@ use core::panic::Location;
 
 use super::coroutine::{Coroutine, Origin};
 use crate::event::{EventPayload, StationHandle};
-use crate::memory::{Region, alloc};
-use crate::platform::{Platform, Probe};
+use crate::memory::{RegionOf, alloc};
+use crate::platform::{Platform, Probe, ProbeLayout};
 use crate::protocol::intern::{self, Entry};
 use crate::protocol::slot::EventKind;
 
@@ -30,10 +30,10 @@ pub enum Kind {
 /// The time of birth of a coroutine that lived before the recorder attached.
 const BEFORE: u64 = 0;
 
-impl<P: Platform> Probe<P> {
+impl<P: Platform, L: ProbeLayout> Probe<P, L> {
     /// Records the birth of a coroutine; the caller is the spawn site.
     #[track_caller]
-    pub fn born(self, name: &str) -> Coroutine<P> {
+    pub fn born(self, name: &str) -> Coroutine<P, L> {
         self.born_as(name, Kind::Unknown, Location::caller())
     }
 
@@ -43,7 +43,7 @@ impl<P: Platform> Probe<P> {
         name: &str,
         kind: Kind,
         place: &'static Location<'static>,
-    ) -> Coroutine<P> {
+    ) -> Coroutine<P, L> {
         match self.is_live().then(|| self.claim_station()).flatten() {
             Some(index) => self.move_in(index, kind, self.name(name, place)),
             None => Coroutine::mute(),
@@ -51,7 +51,7 @@ impl<P: Platform> Probe<P> {
     }
 
     /// A new coroutine moves into a station that was just claimed.
-    fn move_in(self, index: u32, kind: Kind, meta: u32) -> Coroutine<P> {
+    fn move_in(self, index: u32, kind: Kind, meta: u32) -> Coroutine<P, L> {
         let handle = StationHandle::move_in(self, index, kind as u8, meta, P::now_ns());
         handle.milestone(EventPayload::only(EventKind::Birth));
         Coroutine::of(handle)
@@ -59,7 +59,7 @@ impl<P: Platform> Probe<P> {
 
     /// A station for a coroutine that was born before the recorder attached, so that the time of its
     /// birth is not known.
-    pub(super) fn claim_late(self, origin: &Origin) -> Option<StationHandle<P>> {
+    pub(super) fn claim_late(self, origin: &Origin) -> Option<StationHandle<P, L>> {
         let index = self.is_live().then(|| self.claim_station()).flatten()?;
         let meta = self.name(origin.type_name, origin.place);
         let kind = origin.kind as u8;
@@ -70,7 +70,7 @@ impl<P: Platform> Probe<P> {
 
     /// Claims a station that was put back, or else a station that was never used.
     fn claim_station(self) -> Option<u32> {
-        let Region {
+        let RegionOf {
             header,
             stations,
             free,

@@ -10,10 +10,10 @@ use crate::event::announce;
 use crate::handle::waker::Waker;
 #[cfg(feature = "alloc")]
 use crate::memory::layout::FLAG_COUNTS_WAKERS;
-use crate::memory::layout::FLAG_RECORDS_WAKES;
+use crate::memory::layout::{FLAG_RECORDS_WAKES, Full};
 use crate::platform::Probe;
 use crate::platform::mode::{RecordingMode, in_mode};
-use crate::platform::{Attached, AttachedOnce, Local, Platform, local};
+use crate::platform::{Attached, AttachedOnce, Local, Platform, ProbeLayout, local};
 use crate::protocol::chain::FoundWait;
 use crate::protocol::intern::site::SiteWord;
 use crate::protocol::live_wakers;
@@ -38,7 +38,7 @@ pub(crate) enum RunCause {
 /// or two branches. If a recorder attaches to the program later, the trace begins at the next run.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Coroutine<P: Platform> {
+pub struct Coroutine<P: Platform, L: ProbeLayout = Full> {
     /// The coroutine that this coroutine replaced in the thread's `current` word.
     previous: Cell<u32>,
     /// The wake word of the station when the coroutine's last run began, see [`crate::wake`].
@@ -48,7 +48,7 @@ pub struct Coroutine<P: Platform> {
     /// How much of the coroutine's life is recorded.
     knowledge: Cell<Knowledge>,
     /// The fields that an event needs come first in the handle.
-    handle: AttachedOnce<StationHandle<P>>,
+    handle: AttachedOnce<StationHandle<P, L>>,
     /// Where the coroutine was spawned, if it is not recorded yet.
     origin: Cell<Option<Origin>>,
 }
@@ -71,7 +71,7 @@ pub(crate) struct Origin {
     pub type_name: &'static str,
 }
 
-impl<P: Platform> Coroutine<P> {
+impl<P: Platform, L: ProbeLayout> Coroutine<P, L> {
     /// A trace that never records anything.
     pub const fn mute() -> Self {
         Coroutine {
@@ -93,13 +93,13 @@ impl<P: Platform> Coroutine<P> {
     }
 
     /// The trace of a coroutine that owns a station now.
-    pub(super) fn of(handle: StationHandle<P>) -> Self {
+    pub(super) fn of(handle: StationHandle<P, L>) -> Self {
         let mute = Self::mute();
         mute.fill(handle);
         mute
     }
 
-    fn fill(&self, handle: StationHandle<P>) {
+    fn fill(&self, handle: StationHandle<P, L>) {
         self.seen.set(wake::word(handle.generation));
         let attachment = handle.probe.attachment;
         self.handle.fill(Attached::new::<P>(attachment, handle));
@@ -133,7 +133,7 @@ impl<P: Platform> Coroutine<P> {
     #[cold]
     #[inline(never)]
     fn run_late(&self) -> Option<RunCause> {
-        let probe = P::probe()?;
+        let probe = L::attached::<P>()?;
         // Taken before the station is claimed, so that a signal handler does not claim another.
         let origin = self.origin.take()?;
         let handle = probe.claim_late(&origin)?;
@@ -143,7 +143,7 @@ impl<P: Platform> Coroutine<P> {
     }
 
     #[inline(always)]
-    fn run_in(&self, handle: &StationHandle<P>) -> RunCause {
+    fn run_in(&self, handle: &StationHandle<P, L>) -> RunCause {
         let local = local::<P>();
         let cause = self.enter(handle, local);
         if handle.keeps(handle.probe.control_word(), EventKind::Run) {
@@ -182,7 +182,10 @@ impl<P: Platform> Coroutine<P> {
         let local = local::<P>();
         self.clear_current(handle, local);
         if handle.keeps(handle.probe.control_word(), EventKind::Suspend) {
-            let position = handle.station.store_caller();
+            let position = match L::full(handle.station) {
+                Some(station) => station.store_caller(), // inlined, unlike a closure
+                None => None,
+            };
             let addr = position.unwrap_or_else(|| self.addr());
             handle.emit_suspend(local, wait, addr, self.wake_seen());
         }
@@ -244,10 +247,10 @@ impl<P: Platform> Coroutine<P> {
     fn switch_under(
         &self,
         control: u32,
-        handle: &StationHandle<P>,
+        handle: &StationHandle<P, L>,
         wait: Wait,
         next: &Self,
-        next_handle: &StationHandle<P>,
+        next_handle: &StationHandle<P, L>,
     ) {
         let runs = next_handle.keeps(control, EventKind::Run);
         if handle.keeps(control, EventKind::Suspend) {
@@ -297,7 +300,7 @@ impl<P: Platform> Coroutine<P> {
 
     /// Returns a handle that records wakes of this coroutine, from any thread. From the first waker
     /// on, the trace can say that the coroutine was not woken.
-    pub fn waker(&self) -> Waker<P> {
+    pub fn waker(&self) -> Waker<P, L> {
         let Some(handle) = self.handle.live() else {
             return Waker::mute();
         };
@@ -330,7 +333,7 @@ impl<P: Platform> Coroutine<P> {
     /// Like [`waker`](Coroutine::waker), and marks that the wakers of this coroutine are counted.
     /// `None` if the coroutine is not recorded.
     #[cfg(feature = "alloc")]
-    pub(crate) fn counted_waker(&self) -> Option<Waker<P>> {
+    pub(crate) fn counted_waker(&self) -> Option<Waker<P, L>> {
         let waker = self.waker();
         let station = self.handle.live()?.station;
         let flags = station.flags.load(Ordering::Relaxed) | FLAG_COUNTS_WAKERS;
@@ -352,7 +355,7 @@ impl<P: Platform> Coroutine<P> {
 
     /// Makes this coroutine the thread's current coroutine, which discards earlier announcements.
     #[inline(always)]
-    fn enter(&self, handle: &StationHandle<P>, local: Option<&Local>) -> RunCause {
+    fn enter(&self, handle: &StationHandle<P, L>, local: Option<&Local>) -> RunCause {
         if let Some(local) = local {
             self.set_current(local, handle);
         }
@@ -360,7 +363,7 @@ impl<P: Platform> Coroutine<P> {
     }
 
     #[inline(always)]
-    fn read_wakes(&self, handle: &StationHandle<P>) -> RunCause {
+    fn read_wakes(&self, handle: &StationHandle<P, L>) -> RunCause {
         let seen = wake::seen(&handle.station.wake);
         if self.seen.replace(seen) == seen {
             RunCause::Other
@@ -374,9 +377,9 @@ impl<P: Platform> Coroutine<P> {
     #[inline(always)]
     fn replace_current(
         &self,
-        handle: &StationHandle<P>,
+        handle: &StationHandle<P, L>,
         next: &Self,
-        next_handle: &StationHandle<P>,
+        next_handle: &StationHandle<P, L>,
         local: &Local,
     ) {
         let runs_here = local.current.load(Ordering::Relaxed) as u32 == handle.word;
@@ -393,7 +396,7 @@ impl<P: Platform> Coroutine<P> {
     /// Makes this coroutine the thread's current coroutine, and remembers the coroutine that was
     /// current before. Usually that is the same as last time, and a load is cheaper than a store.
     #[inline(always)]
-    fn set_current(&self, local: &Local, handle: &StationHandle<P>) {
+    fn set_current(&self, local: &Local, handle: &StationHandle<P, L>) {
         let running = local.current.load(Ordering::Relaxed) as u32;
         if running != self.previous.get() && running != handle.word {
             self.previous.set(running); // no coroutine is its own previous coroutine
@@ -404,7 +407,7 @@ impl<P: Platform> Coroutine<P> {
     /// Makes the outer coroutine the thread's current coroutine again. Does nothing if this coroutine
     /// did not run here.
     #[inline(always)]
-    fn clear_current(&self, handle: &StationHandle<P>, local: Option<&Local>) {
+    fn clear_current(&self, handle: &StationHandle<P, L>, local: Option<&Local>) {
         let Some(local) = local else { return };
         if local.current.load(Ordering::Relaxed) as u32 == handle.word {
             local
@@ -422,7 +425,7 @@ impl<P: Platform> Coroutine<P> {
     }
 }
 
-impl<P: Platform> Drop for Coroutine<P> {
+impl<P: Platform, L: ProbeLayout> Drop for Coroutine<P, L> {
     fn drop(&mut self) {
         let Some(handle) = self.handle.live() else {
             return;
@@ -438,7 +441,7 @@ impl<P: Platform> Drop for Coroutine<P> {
 
 /// If several things hold a waker of the coroutine, the announcement may not cover all waits.
 #[inline]
-fn mark_for_wakers<P: Platform>(handle: &StationHandle<P>) -> u8 {
+fn mark_for_wakers<P: Platform, L: ProbeLayout>(handle: &StationHandle<P, L>) -> u8 {
     match live_wakers::count(&handle.station.wakers_live, handle.generation) {
         Some(2..) => WAIT_ONE_OF_SEVERAL,
         _ => 0,
@@ -447,8 +450,8 @@ fn mark_for_wakers<P: Platform>(handle: &StationHandle<P>) -> u8 {
 
 /// A wait that no leaf future announced.
 #[inline]
-fn unannounced<P: Platform>(
-    probe: &Probe<P>,
+fn unannounced<P: Platform, L: ProbeLayout>(
+    probe: &Probe<P, L>,
     otherwise: SiteWord,
     found: FoundWait,
 ) -> (SiteWord, u8, u64) {

@@ -4,23 +4,23 @@ use core::marker::PhantomData;
 use core::panic::Location;
 
 use crate::event::{CurrentCoroutine, announce, laneless_word};
-use crate::memory::{Region, layout};
+use crate::memory::{RegionOf, layout};
 use crate::platform::mode::{ANY, USUAL, USUAL_FLIGHT};
-use crate::platform::{Platform, Probe, attachment, local};
+use crate::platform::{Platform, Probe, ProbeLayout, attachment, local};
 use crate::protocol::lane::{
     HELD_BY_COROUTINE, HELD_BY_THREAD, HELD_BY_UNKNOWN, HELD_SHARED, Payload, RingMark,
     ThreadEventKind,
 };
 use crate::protocol::wait::{Resource, Wait};
 
-impl<P: Platform> Probe<P> {
+impl<P: Platform, L: ProbeLayout> Probe<P, L> {
     /// Creates a probe on this memory. `attach_id` distinguishes the processes that share it.
-    pub fn new(region: Region<'static>, attach_id: u16) -> Self {
+    pub fn new(region: RegionOf<'static, L>, attach_id: u16) -> Self {
         Self::attached(region, attach_id, attachment::<P>())
     }
 
     /// Creates a probe on this memory, for an attachment that is about to become the platform's.
-    pub(crate) fn attached(region: Region<'static>, attach_id: u16, attachment: u32) -> Self {
+    pub(crate) fn attached(region: RegionOf<'static, L>, attach_id: u16, attachment: u32) -> Self {
         let bins = region.header.bins().filter(|_| region.extended);
         Probe {
             region,
@@ -39,7 +39,7 @@ impl<P: Platform> Probe<P> {
     /// Sets whether events can do without a fence. They can if the recorder's `membarrier` reaches
     /// this process, or if the process never wakes the recorder. See [`crate::doorbell`].
     pub fn ordered_by_recorder(self, is_ordered: bool) -> Self {
-        let Region {
+        let RegionOf {
             extended,
             is_overwritten,
             lanes,
@@ -175,7 +175,7 @@ impl<P: Platform> Probe<P> {
         if !self.is_live() || self.region.header.is_stopped() {
             return;
         }
-        let (held_by, holder) = match CurrentCoroutine::find::<P>(self.region.stations) {
+        let (held_by, holder) = match CurrentCoroutine::find::<P, L>(self.region.stations) {
             CurrentCoroutine::NoCoroutine => (HELD_BY_THREAD, None),
             CurrentCoroutine::Coroutine(word) => (HELD_BY_COROUTINE, Some(word)),
             CurrentCoroutine::Unknown => (HELD_BY_UNKNOWN, None),

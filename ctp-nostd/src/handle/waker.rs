@@ -4,11 +4,11 @@ use core::panic::Location;
 
 use crate::event::CurrentCoroutine;
 use crate::event::StationHandle;
-use crate::memory::layout::{Station, WAKER_IS_THREAD};
+use crate::memory::layout::{Full, Layout, StationOf, WAKER_IS_THREAD};
 use crate::platform::Attached;
 use crate::platform::Probe;
 use crate::platform::mode::{RecordingMode, in_mode};
-use crate::platform::{Platform, attachment};
+use crate::platform::{Platform, ProbeLayout, attachment};
 use crate::protocol::intern::site::SiteWord;
 use crate::protocol::lane::{Payload, ThreadEventKind};
 #[cfg(feature = "alloc")]
@@ -19,39 +19,39 @@ use crate::sync::AtomicU32;
 use crate::sync::Ordering;
 
 /// Records that a coroutine is woken. Any thread may hold a waker, even after the coroutine's end.
-pub struct Waker<P: 'static> {
-    target: Attached<Target>,
+pub struct Waker<P: 'static, L: Layout = Full> {
+    target: Attached<Target<L>>,
     /// Used to find the lane of the thread that wakes.
-    probe: Option<&'static Probe<P>>,
+    probe: Option<&'static Probe<P, L>>,
 }
 
 /// The coroutine to wake: an owner of a station.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Target {
-    station: &'static Station,
+pub(crate) struct Target<L: Layout> {
+    station: &'static StationOf<L>,
     /// All stations of the region.
-    stations: &'static [Station],
+    stations: &'static [StationOf<L>],
     /// Identifies the coroutine in a lane record.
     owner_bits: u64,
     generation: u32,
 }
 
-impl<P: 'static> Clone for Waker<P> {
+impl<P: 'static, L: Layout> Clone for Waker<P, L> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<P: 'static> Copy for Waker<P> {}
+impl<P: 'static, L: Layout> Copy for Waker<P, L> {}
 
-impl<P: 'static> core::fmt::Debug for Waker<P> {
+impl<P: 'static, L: Layout> core::fmt::Debug for Waker<P, L> {
     fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let generation = self.target.get().map(|target| target.generation);
         out.debug_tuple("Waker").field(&generation).finish()
     }
 }
 
-impl<P: Platform> Waker<P> {
+impl<P: Platform, L: ProbeLayout> Waker<P, L> {
     /// A waker that records nothing.
     pub const fn mute() -> Self {
         Waker {
@@ -60,7 +60,7 @@ impl<P: Platform> Waker<P> {
         }
     }
 
-    pub(crate) fn of(handle: &StationHandle<P>) -> Self {
+    pub(crate) fn of(handle: &StationHandle<P, L>) -> Self {
         let attachment = handle.probe.attachment;
         let target = Target {
             station: handle.station,
@@ -70,7 +70,7 @@ impl<P: Platform> Waker<P> {
         };
         Waker {
             target: Attached::new::<P>(attachment, target),
-            probe: P::probe().filter(|probe| probe.attachment == attachment),
+            probe: L::attached::<P>().filter(|probe| probe.attachment == attachment),
         }
     }
 
@@ -97,20 +97,20 @@ impl<P: Platform> Waker<P> {
 
     /// The coroutine to wake, if it still occupies its station.
     #[inline(always)]
-    pub(crate) fn target(&self) -> Option<&Target> {
+    pub(crate) fn target(&self) -> Option<&Target<L>> {
         self.target.live().filter(|target| target.is_there())
     }
 
     /// The probe, if wakes are recorded now.
     #[inline(always)]
-    pub(crate) fn recording(&self) -> Option<&'static Probe<P>> {
+    pub(crate) fn recording(&self) -> Option<&'static Probe<P, L>> {
         self.probe.filter(|probe| !probe.region.header.is_stopped())
     }
 
     /// The probe, unless the program has forked since the waker was made.
     #[cfg(feature = "alloc")]
     #[inline]
-    pub(crate) fn live_probe(&self) -> Option<&'static Probe<P>> {
+    pub(crate) fn live_probe(&self) -> Option<&'static Probe<P, L>> {
         self.target.live()?;
         self.probe
     }
@@ -118,17 +118,17 @@ impl<P: Platform> Waker<P> {
     /// The count of wakers of the coroutine.
     #[cfg(feature = "alloc")]
     #[inline(always)]
-    pub(crate) fn count(&self) -> Count {
+    pub(crate) fn count(&self) -> Count<L> {
         Count(self.target)
     }
 }
 
 /// The count of the wakers of a coroutine.
 #[cfg(feature = "alloc")]
-pub(crate) struct Count(Attached<Target>);
+pub(crate) struct Count<L: Layout = Full>(Attached<Target<L>>);
 
 #[cfg(feature = "alloc")]
-impl Count {
+impl<L: Layout> Count<L> {
     /// Adds a waker.
     pub fn add(&self) {
         if let Some((word, generation)) = self.live() {
@@ -149,11 +149,11 @@ impl Count {
     }
 }
 
-impl Target {
+impl<L: ProbeLayout> Target<L> {
     #[inline(never)]
     fn wake_at<const MODE: RecordingMode, P: Platform>(
         &self,
-        probe: &Probe<P>,
+        probe: &Probe<P, L>,
         place: &'static Location<'static>,
     ) {
         self.wake_as::<MODE, P>(probe, || probe.site(place));
@@ -162,13 +162,13 @@ impl Target {
     /// Records a wake from the site with this id in the table; 0: unknown.
     #[cfg(feature = "alloc")]
     #[inline(always)]
-    pub fn wake_from<P: Platform>(&self, probe: &Probe<P>, site: u32) {
+    pub fn wake_from<P: Platform>(&self, probe: &Probe<P, L>, site: u32) {
         in_mode!(probe, MODE => self.wake_from_as::<MODE, P>(probe, site));
     }
 
     #[cfg(feature = "alloc")]
     #[inline(never)]
-    fn wake_from_as<const MODE: RecordingMode, P: Platform>(&self, probe: &Probe<P>, site: u32) {
+    fn wake_from_as<const MODE: RecordingMode, P: Platform>(&self, probe: &Probe<P, L>, site: u32) {
         self.wake_as::<MODE, P>(probe, || SiteWord::in_lane(site));
     }
 
@@ -176,7 +176,7 @@ impl Target {
     #[inline(always)]
     fn wake_as<const MODE: RecordingMode, P: Platform>(
         &self,
-        probe: &Probe<P>,
+        probe: &Probe<P, L>,
         site: impl FnOnce() -> SiteWord,
     ) {
         let Some(count) = self.advance() else { return };
@@ -224,7 +224,7 @@ impl Target {
     /// The coroutine that runs on this thread, or else the thread; 0 if not known.
     #[inline(always)]
     fn source<P: Platform>(&self, attachment: u32) -> u32 {
-        match CurrentCoroutine::find::<P>(self.stations) {
+        match CurrentCoroutine::find::<P, L>(self.stations) {
             CurrentCoroutine::Coroutine(coroutine_word) => coroutine_word,
             CurrentCoroutine::NoCoroutine => WAKER_IS_THREAD | P::thread_in(attachment) as u32,
             CurrentCoroutine::Unknown => 0,

@@ -5,8 +5,14 @@
 //!
 #![doc = include_str!("../../LAYOUT.md")]
 
+mod sized;
+
 use crate::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 pub use crate::sync::{CHANGING, SequenceU64, StandaloneU64};
+pub use sized::{
+    COMPACT_MAGIC, Compact, CompactInterned, CompactStation, Full, Interned, InternedOf, Layout,
+    Station, StationOf,
+};
 
 /// First word of the memory, cTP v1: "COROTRCR" read as a big-endian number.
 pub const MAGIC: u64 = 0x434F_524F_5452_4352;
@@ -148,7 +154,7 @@ layout! {
         // One field per word of `LAYOUT.md`, so that a test can compare them. Hence the length of
         // this struct.
     #[derive(Default)]
-    pub struct Header, 1024, align 1024 {
+    pub struct Header, 1024, align 256 {
         0x000 magic: AtomicU64,
         0x008 version: AtomicU32,
         0x00C max_stations: AtomicU32,
@@ -173,7 +179,7 @@ layout! {
         0x0CC lane_mode: AtomicU32,
         0x0D0 min_duration_ns: AtomicU64,
         0x0D8 clock_index: AtomicU32,
-        0x0DC spare2: AtomicU32,
+        0x0DC station_bytes: AtomicU32,
         0x0E0 spare3: [AtomicU64; 4],
         0x100 free_head: AtomicU32,
         0x104 refused: AtomicU32,
@@ -216,45 +222,6 @@ layout! {
         0x00 offset_bytes: AtomicU64,
         0x08 entries: AtomicU32,
         0x0C entry_bytes: AtomicU32,
-    }
-}
-
-layout! {
-    /// One coroutine. The first 0x11 bytes and the slots are cTP v1; the rest is the extension.
-    // One field for each word of `LAYOUT.md`, as in the header.
-    #[derive(Default)]
-    pub struct Station, 1024, align 1024 {
-        0x000 probe_id: AtomicU64,
-        0x008 birth_ts: AtomicU64,
-        0x010 is_dead: AtomicU8,
-        0x011 ext_rev: AtomicU8,
-        0x012 flags: AtomicU8,
-        0x013 kind: AtomicU8,
-        0x014 generation: AtomicU32,
-        0x018 wake: AtomicU32,
-        0x01C waker: AtomicU32,
-        0x020 wake_ts: StandaloneU64,
-        0x028 wakers_live: AtomicU32,
-        0x02C freeze: AtomicU32,
-        0x030 owner: AtomicU32,
-        0x034 meta: AtomicU32,
-        0x038 base_n: AtomicU64,
-        0x040 slots: [Slot; SLOTS],
-        0x240 event_head: StandaloneU64,
-        0x248 last_ts: StandaloneU64,
-        0x250 state: AtomicU32,
-        0x254 begun: AtomicU32,
-        0x258 pc: AtomicU64,
-        0x260 sp: AtomicU64,
-        0x268 fp: AtomicU64,
-        0x270 latch_waiting: AtomicU32,
-        0x274 latch_running: AtomicU32,
-        0x278 dropped_filtered: AtomicU32,
-        0x27C dropped_nested: AtomicU32,
-        0x280 waiting_a: Aggregate,
-        0x2E0 waiting_b: Aggregate,
-        0x340 running_a: Aggregate,
-        0x3A0 running_b: Aggregate,
     }
 }
 
@@ -313,22 +280,6 @@ layout! {
 }
 
 layout! {
-    /// A site or a name, stored once. Entries never move and are never removed.
-    #[derive(Default)]
-    pub struct Interned, 256, align 64 {
-        0x00 key: AtomicU64,
-        0x08 ready: AtomicU32,
-        0x0C kind: AtomicU32,
-        0x10 line: AtomicU32,
-        0x14 column: AtomicU32,
-        0x18 addr: AtomicU64,
-        0x20 site: AtomicU32,
-        0x24 text_bytes: AtomicU32,
-        0x28 text: [AtomicU64; TEXT_BYTES / 8],
-    }
-}
-
-layout! {
     /// A process that attached.
     pub struct Attach, 64, align 64 {
         0x00 pid: AtomicU32,
@@ -339,14 +290,17 @@ layout! {
 }
 
 /// Changes whenever a field moves, so that two builds with different layouts refuse each other.
-pub const LAYOUT_HASH: u64 = {
+pub const LAYOUT_HASH: u64 = hash_of(Station::FIELDS, Interned::FIELDS);
+
+/// Hash of a layout whose stations and entries have these fields.
+const fn hash_of(station: &[Field], interned: &[Field]) -> u64 {
     let structs = [
         Header::FIELDS,
         Span::FIELDS,
-        Station::FIELDS,
+        station,
         Slot::FIELDS,
         Aggregate::FIELDS,
-        Interned::FIELDS,
+        interned,
         Attach::FIELDS,
         Lane::FIELDS,
         LaneRecord::FIELDS,
@@ -354,18 +308,23 @@ pub const LAYOUT_HASH: u64 = {
     let mut hash = FNV_BASIS;
     let mut s = 0;
     while s < structs.len() {
-        let mut f = 0;
-        while f < structs[s].len() {
-            let (name, offset, size) = structs[s][f];
-            hash = fnv1a(hash, name.as_bytes());
-            hash = fnv1a(hash, &(offset as u64).to_le_bytes());
-            hash = fnv1a(hash, &(size as u64).to_le_bytes());
-            f += 1;
-        }
+        hash = hash_of_fields(hash, structs[s]);
         s += 1;
     }
     hash
-};
+}
+
+const fn hash_of_fields(mut hash: u64, fields: &[Field]) -> u64 {
+    let mut f = 0;
+    while f < fields.len() {
+        let (name, offset, size) = fields[f];
+        hash = fnv1a(hash, name.as_bytes());
+        hash = fnv1a(hash, &(offset as u64).to_le_bytes());
+        hash = fnv1a(hash, &(size as u64).to_le_bytes());
+        f += 1;
+    }
+    hash
+}
 
 /// Start value of [`fnv1a`].
 pub(crate) const FNV_BASIS: u64 = 0xCBF2_9CE4_8422_2325;

@@ -8,7 +8,9 @@ use core::marker::PhantomData;
 use core::slice;
 
 use super::refused::Refused;
-use crate::memory::layout::{Attach, Header, Interned, Lane, LaneRecord, Span, Station};
+use crate::memory::layout::{
+    Attach, Header, InternedOf, Lane, LaneRecord, Layout, Span, StationOf,
+};
 use crate::sync::{AtomicU32, Ordering};
 
 /// A memory mapping. The caller of [`of`](MappedMemory::of) has promised that it stays mapped for `'m`,
@@ -44,8 +46,9 @@ impl<'m> MappedMemory<'m> {
     }
 
     /// The `count` stations that follow the header. The header's size keeps the stations aligned.
-    pub fn stations(&self, count: u32) -> Result<&'m [Station], Refused> {
-        let needed_bytes = (count as usize).saturating_add(1).saturating_mul(1024);
+    pub fn stations<L: Layout>(&self, count: u32) -> Result<&'m [StationOf<L>], Refused> {
+        let stations_bytes = (count as usize).saturating_mul(size_of::<StationOf<L>>());
+        let needed_bytes = stations_bytes.saturating_add(size_of::<Header>());
         match self.table(size_of::<Header>() as u64, count) {
             None => Err(Refused::TooShort(self.bytes, needed_bytes)),
             Some([]) => Err(Refused::NoStations),
@@ -79,7 +82,7 @@ impl<'m> MappedMemory<'m> {
             return None;
         }
         // SAFETY: `offset .. end` lies in the mapping (just checked), which lasts for all of `'m`
-        // (promised to `of`). It is aligned for `T`: the base is aligned to 1024, the largest
+        // (promised to `of`). It is aligned for `T`: the base is aligned to 256, the largest
         // alignment of our types. `T` is made of atomics, so writes by other threads or processes
         // are no data race and no bit pattern is invalid.
         Some(unsafe { slice::from_raw_parts(self.base.add(offset).cast(), count as usize) })
@@ -97,9 +100,9 @@ unsafe impl AtomicsOnly for AtomicU32 {}
 // SAFETY: made of atomics, as all structs of `layout.rs`.
 unsafe impl AtomicsOnly for Header {}
 // SAFETY: as above.
-unsafe impl AtomicsOnly for Station {}
+unsafe impl<L: Layout> AtomicsOnly for StationOf<L> {}
 // SAFETY: as above.
-unsafe impl AtomicsOnly for Interned {}
+unsafe impl<L: Layout> AtomicsOnly for InternedOf<L> {}
 // SAFETY: as above.
 unsafe impl AtomicsOnly for Attach {}
 // SAFETY: as above.

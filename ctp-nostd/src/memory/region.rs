@@ -13,27 +13,33 @@ use core::fmt;
 use super::raw::MappedMemory;
 use super::refused::Refused;
 use crate::memory::layout::{
-    Attach, EXT_MAGIC, EXT_REV, Header, Interned, LAYOUT_HASH, Lane, LaneRecord, MAGIC,
-    MAX_STATIONS, Station, VERSION,
+    Attach, Compact, EXT_MAGIC, EXT_REV, Full, Header, Interned, InternedOf, Lane, LaneRecord,
+    Layout, MAX_STATIONS, StationOf, VERSION,
 };
 use crate::sync::{AtomicU32, Ordering};
 
 impl core::error::Error for Refused {}
 
+/// A view of a memory of the full layout, which is cTP v1.
+pub type Region<'m> = RegionOf<'m, Full>;
+
+/// A view of a memory of the compact layout.
+pub type CompactRegion<'m> = RegionOf<'m, Compact>;
+
 /// The shared memory: header, stations, and the tables of the extension (empty without it).
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct Region<'m> {
+pub struct RegionOf<'m, L: Layout> {
     /// The first KiB.
     pub header: &'m Header,
     /// All stations that both sides agree on.
-    pub stations: &'m [Station],
+    pub stations: &'m [StationOf<L>],
     /// Source positions and functions of the program.
-    pub sites: &'m [Interned],
-    /// Await chains, see [`crate::chain`].
+    pub sites: &'m [InternedOf<L>],
+    /// Await chains, see [`crate::chain`]. A compact memory has none.
     pub chains: &'m [Interned],
     /// Names of coroutines.
-    pub names: &'m [Interned],
+    pub names: &'m [InternedOf<L>],
     /// Processes that attached.
     pub attaches: &'m [Attach],
     /// The ring of stations to reuse, see [`crate::alloc`]; its length is a power of two.
@@ -66,7 +72,7 @@ impl<'m> ShortLanes<'m> {
     }
 }
 
-impl fmt::Debug for Region<'_> {
+impl<L: Layout> fmt::Debug for RegionOf<'_, L> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Region")
             .field("stations", &self.stations.len())
@@ -75,11 +81,11 @@ impl fmt::Debug for Region<'_> {
     }
 }
 
-impl<'m> Region<'m> {
+impl<'m, L: Layout> RegionOf<'m, L> {
     /// Checks the memory at `base` and returns a view of it, with at most `limit` stations.
     ///
     /// # Errors
-    /// [`Refused`], if the memory is not cTP v1 or is too short for what its header says.
+    /// [`Refused`], if the memory has another layout or is too short for what its header says.
     ///
     /// # Safety
     /// - `base .. base + bytes` is mapped readable and writable for all of `'m`, and is not
@@ -88,15 +94,15 @@ impl<'m> Region<'m> {
     pub unsafe fn new(base: *mut u8, bytes: usize, limit: u32) -> Result<Self, Refused> {
         // SAFETY: the caller's promise.
         let raw = unsafe { MappedMemory::of(base, bytes) }?;
-        Region::of(&raw, limit)
+        Self::of(&raw, limit)
     }
 
     /// Returns a view of this memory, with at most `limit` stations.
     pub(crate) fn of(raw: &MappedMemory<'m>, limit: u32) -> Result<Self, Refused> {
         let header = raw.header()?;
-        let count = check(header)?.min(limit).min(MAX_STATIONS);
-        let plain = Region::plain(header, raw.stations(count)?);
-        Ok(if is_extended(header) {
+        let count = check::<L>(header)?.min(limit).min(MAX_STATIONS);
+        let plain = Self::plain(header, raw.stations(count)?);
+        Ok(if is_extended::<L>(header) {
             plain.with_tables(raw)
         } else {
             plain
@@ -104,8 +110,8 @@ impl<'m> Region<'m> {
     }
 
     /// A view without the tables of the extension.
-    pub(crate) fn plain(header: &'m Header, stations: &'m [Station]) -> Self {
-        Region {
+    pub(crate) fn plain(header: &'m Header, stations: &'m [StationOf<L>]) -> Self {
+        RegionOf {
             header,
             stations,
             sites: &[],
@@ -127,7 +133,7 @@ impl<'m> Region<'m> {
         let header = self.header;
         let (lanes, records) = raw.lanes(&header.lanes, &header.records);
         let free = raw.span(&header.free);
-        Region {
+        RegionOf {
             sites: raw.span(&header.sites).unwrap_or_default(),
             chains: raw.span(&header.chains).unwrap_or_default(),
             names: raw.span(&header.names).unwrap_or_default(),
@@ -156,7 +162,7 @@ impl<'m> Region<'m> {
     /// Whether the header is still what the recorder wrote. If not, a stray write has changed the
     /// memory, and no word of it can be trusted.
     pub fn is_intact(&self) -> bool {
-        check(self.header).is_ok() && (!self.extended || is_extended(self.header))
+        check::<L>(self.header).is_ok() && (!self.extended || is_extended::<L>(self.header))
     }
 
     /// Stations that were claimed. With v1 peers, which add without a bound, this can exceed the
@@ -167,25 +173,43 @@ impl<'m> Region<'m> {
 
     /// Stations that were handed out. Only these need to be read: reading more would make the
     /// kernel allocate pages.
-    pub fn allocated(&self) -> &'m [Station] {
+    pub fn allocated(&self) -> &'m [StationOf<L>] {
         let count = self.header.allocated_count.load(Ordering::Acquire) as usize;
         &self.stations[..count.min(self.stations.len())]
     }
 }
 
-fn check(header: &Header) -> Result<u32, Refused> {
+/// The number of stations that the header states, if the memory has this layout. Memory of the full
+/// layout need not be extended, because v1 peers do not write the words of the extension.
+fn check<L: Layout>(header: &Header) -> Result<u32, Refused> {
     match header.magic.load(Ordering::Acquire) {
-        MAGIC => {}
+        magic if magic == L::MAGIC => {}
         other => return Err(Refused::Magic(other)),
     }
     match header.version.load(Ordering::Relaxed) {
-        VERSION => Ok(header.max_stations.load(Ordering::Relaxed)),
-        other => Err(Refused::Version(other)),
+        VERSION => {}
+        other => return Err(Refused::Version(other)),
+    }
+    if L::STATION_BYTES != 0 {
+        check_sizes::<L>(header)?;
+    }
+    Ok(header.max_stations.load(Ordering::Relaxed))
+}
+
+/// Checks the sizes of stations and entries, which memory of the full layout does not state.
+fn check_sizes<L: Layout>(header: &Header) -> Result<(), Refused> {
+    match header.station_bytes.load(Ordering::Relaxed) {
+        bytes if bytes == L::STATION_BYTES => {}
+        other => return Err(Refused::StationBytes(other)),
+    }
+    match header.layout_hash.load(Ordering::Relaxed) {
+        hash if hash == L::HASH => Ok(()),
+        other => Err(Refused::LayoutHash(other)),
     }
 }
 
-fn is_extended(header: &Header) -> bool {
+fn is_extended<L: Layout>(header: &Header) -> bool {
     header.ext_magic.load(Ordering::Acquire) == EXT_MAGIC
         && header.ext_version.load(Ordering::Relaxed) == u32::from(EXT_REV)
-        && header.layout_hash.load(Ordering::Relaxed) == LAYOUT_HASH
+        && header.layout_hash.load(Ordering::Relaxed) == L::HASH
 }

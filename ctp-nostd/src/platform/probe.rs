@@ -4,17 +4,20 @@
 use core::marker::PhantomData;
 
 use super::mode::RecordingMode;
-use crate::memory::Region;
+use super::target::Platform;
+use crate::memory::RegionOf;
+use crate::memory::layout::{Compact, Full, Layout};
 use crate::protocol::aggregate::Bins;
 use crate::protocol::lane::RingMark;
 
-/// A program that writes into a recorder's memory. `P` is the platform that it runs on.
+/// A program that writes into a recorder's memory. `P` is the platform that it runs on, and `L` is the
+/// layout of the memory.
 ///
 /// Each coroutine has a copy. An event is fast if it loads few cache lines, so the fields that an
 /// event reads come first, next to each other.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Probe<P> {
+pub struct Probe<P, L: Layout = Full> {
     pub(crate) attachment: u32,
     pub(crate) attach_id: u16,
     pub(crate) mode: RecordingMode,
@@ -26,17 +29,38 @@ pub struct Probe<P> {
     /// The lane word of a thread that needs no lane.
     pub(crate) laneless_word: u64,
     /// Starts with the reference to the header.
-    pub(crate) region: Region<'static>,
+    pub(crate) region: RegionOf<'static, L>,
     /// The bins of this recording's aggregates, if there are any. Constant during a recording.
     pub(crate) bins: Bins,
     pub(crate) has_bins: bool,
     pub(crate) platform: PhantomData<fn() -> P>,
 }
 
-impl<P> Clone for Probe<P> {
+impl<P, L: Layout> Clone for Probe<P, L> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<P> Copy for Probe<P> {}
+impl<P, L: Layout> Copy for Probe<P, L> {}
+
+/// A layout in which a probe writes.
+pub trait ProbeLayout: Layout {
+    /// The program that a recorder attached, whose memory always has the full layout.
+    #[doc(hidden)]
+    fn attached<P: Platform>() -> Option<&'static Probe<P, Self>>;
+}
+
+impl ProbeLayout for Full {
+    #[inline(always)]
+    fn attached<P: Platform>() -> Option<&'static Probe<P>> {
+        P::probe()
+    }
+}
+
+impl ProbeLayout for Compact {
+    #[inline(always)]
+    fn attached<P: Platform>() -> Option<&'static Probe<P, Self>> {
+        None
+    }
+}

@@ -7,8 +7,8 @@
 
 use heapless::Vec;
 
-use crate::memory::Region;
-use crate::memory::layout::{Interned, TEXT_BYTES};
+use crate::memory::layout::{Interned, Layout, TEXT_BYTES};
+use crate::memory::{Region, RegionOf};
 use crate::protocol::intern::{self, CHAIN};
 use crate::protocol::wait::{WAIT_EARLIER_WAKER, WAIT_UNREGISTERED, WaitKind};
 use crate::sync::Ordering;
@@ -237,7 +237,7 @@ pub fn lookup(table: &[Interned], id: u32) -> Option<Chain> {
     })
 }
 
-impl Region<'_> {
+impl<L: Layout> RegionOf<'_, L> {
     /// Converts an id in the table of chains to the id used in events.
     pub fn site_of_chain(&self, chain: u32) -> u32 {
         match chain {
@@ -245,7 +245,9 @@ impl Region<'_> {
             chain => (self.sites.len() as u32).saturating_add(chain),
         }
     }
+}
 
+impl Region<'_> {
     /// The entry of the site or chain with this id in an event.
     pub fn entry_of_site(&self, site: u32) -> Option<&Interned> {
         let (table, id) = match self.chain_of_site(site) {

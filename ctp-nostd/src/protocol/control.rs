@@ -41,7 +41,7 @@
 
 use core::sync::atomic::compiler_fence;
 
-use crate::memory::layout::{Header, StandaloneU64, Station};
+use crate::memory::layout::{Header, Layout, StandaloneU64, Station, StationOf};
 pub use crate::protocol::slot::AFTER_FILTERED;
 use crate::protocol::slot::{self, EventKind};
 use crate::sync::{AtomicU32, Ordering, fence, unlocked};
@@ -173,14 +173,16 @@ impl Header {
     }
 }
 
-impl Station {
+impl<L: Layout> StationOf<L> {
     /// Owner: records that an event of this kind was dropped.
     #[inline(always)]
     pub fn leave_out(&self, kind: EventKind) {
         leave_out(&self.state, &self.dropped_filtered, kind);
         fence(Ordering::Release); // CO4 of `suspended_stack.rs`
     }
+}
 
+impl Station {
     /// Whether an event of this station is in progress.
     pub fn is_inside(&self) -> bool {
         is_inside(&self.begun, &self.event_head)

@@ -36,7 +36,7 @@
 
 use core::time::Duration;
 
-use crate::memory::layout::{Header, Station};
+use crate::memory::layout::{Header, Layout, Station, StationOf};
 use crate::protocol::control::FREEZES;
 use crate::sync::Ordering;
 
@@ -66,7 +66,7 @@ impl Freeze {
 }
 
 /// The owner's half.
-impl Station {
+impl<L: Layout> StationOf<L> {
     /// Owner: GO1. The request to the coroutine of this generation, if there is one.
     pub fn freeze(&self, generation: u32) -> Option<Freeze> {
         let word = self.freeze.load(Ordering::Relaxed); // GO1

@@ -1,21 +1,21 @@
 //! Reader of a dump: replaces words that a writer without atomics of 64 bits left half-written. The
 //! protocol of these words is in `sync/split.rs`.
 
-use crate::memory::Region;
-use crate::memory::layout::{CHANGING, StandaloneU64, Station};
-use crate::protocol::slot::event_of;
+use crate::memory::RegionOf;
+use crate::memory::layout::{CHANGING, Layout, StandaloneU64, StationOf};
+use crate::protocol::slot::event_in;
 use crate::sync::Ordering;
 
 /// Replaces each word of a copied memory that a writer left half-written, so that a reader of whole
 /// words can read the copy. Memory of other writers stays as it is. No other thread may access the
 /// memory.
-pub fn repair(region: &Region<'_>) {
+pub fn repair<L: Layout>(region: &RegionOf<'_, L>) {
     region.allocated().iter().for_each(repair_station);
 }
 
 /// An unknown time is 0. The head is known from the slots: its last event is complete, and is the
 /// newest event.
-fn repair_station(station: &Station) {
+fn repair_station<L: Layout>(station: &StationOf<L>) {
     if is_half_written(&station.event_head) {
         let head = newest_event(station).map_or(0, |n| n.wrapping_add(1));
         station.event_head.store(head, Ordering::Relaxed);
@@ -33,18 +33,20 @@ fn is_half_written(word: &StandaloneU64) -> bool {
 }
 
 /// The newest event of a station that is complete.
-fn newest_event(station: &Station) -> Option<u64> {
-    let seqs = station.seqs();
-    let complete = |seq: u64| seq != 0 && seq.is_multiple_of(2);
-    let slots = seqs.iter().enumerate();
-    let events = slots.filter(|(_, seq)| complete(**seq));
-    events.map(|(index, seq)| event_of(index, *seq)).max()
+fn newest_event<L: Layout>(station: &StationOf<L>) -> Option<u64> {
+    let slots = station.slots().as_ref().iter();
+    let seqs = slots
+        .map(|slot| slot.seq.load(Ordering::Acquire))
+        .enumerate();
+    let complete = seqs.filter(|(_, seq)| *seq != 0 && seq.is_multiple_of(2));
+    complete.map(|(index, seq)| event_in::<L>(index, seq)).max()
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::memory::layout::Header;
+    use crate::memory::Region;
+    use crate::memory::layout::{Header, Station};
     use crate::protocol::slot::{self, Epoch};
 
     const CROSSING: u64 = 1 << 32;

@@ -2,14 +2,14 @@
 
 use core::ops::AddAssign;
 
-use crate::memory::Region;
+use crate::memory::RegionOf;
 use crate::memory::alloc;
 use crate::memory::layout::{
     EXT_REV, FEATURE_NO_CALLS, FEATURE_PRECISE_CHAINS, FLAG_COUNTS_WAKERS, FLAG_RECORDS_WAKES,
-    Header, SLOTS, Slot, Station, WAKER_IS_THREAD,
+    Header, Layout, SLOTS, Slot, Station, StationOf, WAKER_IS_THREAD,
 };
 use crate::protocol::live_wakers;
-use crate::protocol::slot::index_of;
+use crate::protocol::slot::index_in;
 use crate::protocol::wake;
 use crate::sync::{AtomicU32, Ordering, fence};
 
@@ -72,7 +72,7 @@ impl WokenBy {
     }
 }
 
-impl Station {
+impl<L: Layout> StationOf<L> {
     /// Identifies the coroutine; `None` while a coroutine is moving in.
     pub fn identity(&self) -> Option<Identity> {
         let generation = self.generation.load(Ordering::Acquire);
@@ -108,19 +108,15 @@ impl Station {
         self.last_ts.load_whole(Ordering::Relaxed).unwrap_or(0)
     }
 
-    /// The eight slots.
-    pub fn slots(&self) -> &[Slot; SLOTS] {
+    /// The slots.
+    pub fn slots(&self) -> &L::Slots {
         &self.slots
     }
 
     /// The slot of event `n`.
+    #[inline(always)]
     pub fn slot_of(&self, n: u64) -> &Slot {
-        &self.slots[index_of(n)]
-    }
-
-    /// Sequence numbers of all slots.
-    pub fn seqs(&self) -> [u64; SLOTS] {
-        core::array::from_fn(|index| self.slots[index].seq.load(Ordering::Acquire))
+        &self.slots.as_ref()[index_in::<L>(n)]
     }
 
     /// Events that were started, modulo 2^32. Events ahead of the head are incomplete, or nested in
@@ -151,6 +147,13 @@ impl Station {
             by,
             at_ns: self.wake_ts.load_whole(Ordering::Relaxed).unwrap_or(0),
         }
+    }
+}
+
+impl Station {
+    /// Sequence numbers of all slots.
+    pub fn seqs(&self) -> [u64; SLOTS] {
+        core::array::from_fn(|index| self.slots[index].seq.load(Ordering::Acquire))
     }
 }
 
@@ -248,7 +251,7 @@ impl Header {
     }
 }
 
-impl Region<'_> {
+impl<L: Layout> RegionOf<'_, L> {
     /// Whether there is no station for a new coroutine.
     pub fn is_full(&self) -> bool {
         self.left() == 0
@@ -261,6 +264,12 @@ impl Region<'_> {
         let put = self.header.free_tail.load(Ordering::Relaxed);
         let fresh = self.stations.len() - self.allocated().len();
         (put.wrapping_sub(taken) as usize).saturating_add(fresh)
+    }
+
+    /// Recorder: whether slots of this memory may be empty although they had events. That is so in a
+    /// copy of a compact memory in the full layout.
+    pub fn has_vacant_slots(&self) -> bool {
+        self.extended && self.header.station_bytes.load(Ordering::Relaxed) != 0
     }
 
     /// Recorder: whether so many stations are left that they last for a while.

@@ -24,7 +24,7 @@ use core::panic::Location;
 pub(crate) use cache::Cache;
 use heapless::String;
 
-use crate::memory::layout::{FNV_BASIS, Interned, TEXT_BYTES, fnv1a};
+use crate::memory::layout::{FNV_BASIS, Interned, InternedOf, Layout, TEXT_BYTES, fnv1a};
 use crate::sync::{self, Claim, Ordering};
 
 /// How many positions an entry may be away from its preferred position.
@@ -114,17 +114,17 @@ impl<'t> Entry<'t> {
 
 /// Probe: returns the id (index + 1) of this content for this attached process, or 0 if the table
 /// is full.
-pub fn intern(table: &[Interned], attach_id: u16, entry: &Entry<'_>) -> u32 {
+pub fn intern<L: Layout>(table: &[InternedOf<L>], attach_id: u16, entry: &Entry<'_>) -> u32 {
     place(table, attach_id, entry.hash(), |slot| fill(slot, entry))
 }
 
 /// Returns the id of the entry with this hash, calling `fill` for a new entry; 0 if the table is
 /// full.
-pub(crate) fn place(
-    table: &[Interned],
+pub(crate) fn place<L: Layout>(
+    table: &[InternedOf<L>],
     attach_id: u16,
     hash: u64,
-    fill: impl Fn(&Interned),
+    fill: impl Fn(&InternedOf<L>),
 ) -> u32 {
     let key = (hash << 16) | u64::from(attach_id) | (1 << 63);
     for distance in 0..REACH.min(table.len()) {
@@ -138,7 +138,7 @@ pub(crate) fn place(
 
 /// Returns true if the entry holds this key, from before or because this call has claimed the
 /// entry.
-fn claim(slot: &Interned, key: u64, fill: impl Fn(&Interned)) -> bool {
+fn claim<L: Layout>(slot: &InternedOf<L>, key: u64, fill: impl Fn(&InternedOf<L>)) -> bool {
     let found = sync::claim(&slot.key, key);
     if found == Claim::Claimed {
         fill(slot);
@@ -147,24 +147,24 @@ fn claim(slot: &Interned, key: u64, fill: impl Fn(&Interned)) -> bool {
     found != Claim::Other
 }
 
-fn fill(slot: &Interned, entry: &Entry<'_>) {
-    let text = tail_of(entry.text);
+fn fill<L: Layout>(slot: &InternedOf<L>, entry: &Entry<'_>) {
+    let text = tail_of(entry.text, L::TEXT_BYTES);
     slot.kind.store(entry.kind as u32, Ordering::Relaxed);
     slot.line.store(entry.line, Ordering::Relaxed);
     slot.column.store(entry.column, Ordering::Relaxed);
     slot.addr.store(entry.addr, Ordering::Relaxed);
     slot.site.store(entry.site, Ordering::Relaxed);
     slot.text_bytes.store(text.len() as u32, Ordering::Relaxed);
-    for (word, chunk) in slot.text.iter().zip(text.as_bytes().chunks(8)) {
+    for (word, chunk) in slot.text.as_ref().iter().zip(text.as_bytes().chunks(8)) {
         let mut bytes = [0; 8];
         bytes[..chunk.len()].copy_from_slice(chunk);
         word.store(u64::from_le_bytes(bytes), Ordering::Relaxed);
     }
 }
 
-/// The end of a text: the end of a path says more than its beginning.
-fn tail_of(text: &str) -> &str {
-    let mut start = text.len().saturating_sub(TEXT_BYTES);
+/// The last bytes of a text, at most `limit`: the end of a path says more than its beginning.
+fn tail_of(text: &str, limit: usize) -> &str {
+    let mut start = text.len().saturating_sub(limit);
     while !text.is_char_boundary(start) {
         start += 1;
     }

@@ -12,10 +12,10 @@
 //! refused. A release *store* at W1 would not keep W3 behind it, and an acquire *load* at R4
 //! would not keep R2 before it: a model checker finds the torn read when either fence is missing.
 //!
-//! Event `n` of a station is in slot `n mod 8`. Its sequence numbers are computed from `n`, never
+//! Event `n` of a station is in slot `n mod 8`, or `n mod 2` in a compact station. Its sequence numbers are computed from `n`, never
 //! from what the memory holds, so a writer that dies in the middle does no lasting harm.
 
-use crate::memory::layout::{SLOTS, Slot};
+use crate::memory::layout::{Full, Layout, SLOTS, Slot};
 use crate::sync::{Ordering, fence};
 
 /// The kind of an event, as stored in a slot. Zero comes from a v1 peer, which stores only
@@ -108,31 +108,53 @@ pub const fn index_of(n: u64) -> usize {
     (n % SLOTS as u64) as usize
 }
 
+/// The slot of event `n` in a station of this layout.
+#[inline(always)]
+pub const fn index_in<L: Layout>(n: u64) -> usize {
+    (n % L::SLOTS) as usize
+}
+
 /// Sequence number of a slot while event `n` is written: 1 in the first lap, then 3, 5 and so on.
-const fn writing_seq(n: u64) -> u64 {
-    (n / (SLOTS as u64 / 2)) | 1
+const fn writing_seq<L: Layout>(n: u64) -> u64 {
+    (n / (L::SLOTS / 2)) | 1
 }
 
 /// Sequence number of a slot once event `n` is complete: 2 in the first lap, then 4, 6 and so on.
 pub const fn final_seq(n: u64) -> u64 {
-    writing_seq(n) + 1
+    final_seq_in::<Full>(n)
+}
+
+/// As [`final_seq`], in a station of this layout.
+pub const fn final_seq_in<L: Layout>(n: u64) -> u64 {
+    writing_seq::<L>(n).wrapping_add(1)
 }
 
 /// The event that a complete `seq` (even, not 0) in slot `index` denotes.
 pub const fn event_of(index: usize, seq: u64) -> u64 {
+    event_in::<Full>(index, seq)
+}
+
+/// As [`event_of`], in a station of this layout.
+pub const fn event_in<L: Layout>(index: usize, seq: u64) -> u64 {
     (seq / 2 - 1)
-        .wrapping_mul(SLOTS as u64)
+        .wrapping_mul(L::SLOTS)
         .wrapping_add(index as u64)
 }
 
 /// Writes event `n`. Only the coroutine's current owner may call this.
 #[inline]
 pub fn publish(slot: &Slot, n: u64, epoch: &Epoch) {
-    let writing = writing_seq(n);
+    publish_in::<Full>(slot, n, epoch);
+}
+
+/// As [`publish`], into a slot of a station of this layout.
+#[inline(always)]
+pub fn publish_in<L: Layout>(slot: &Slot, n: u64, epoch: &Epoch) {
+    let writing = writing_seq::<L>(n);
     slot.seq.begin(writing); // W1
     fence(Ordering::Release); // W2, pairs with R3
     store(slot, epoch); // W3
-    slot.seq.store(writing + 1, Ordering::Release); // W4, pairs with R1
+    slot.seq.store(writing.wrapping_add(1), Ordering::Release); // W4, pairs with R1
 }
 
 /// The result of reading a slot.

@@ -36,7 +36,7 @@
     reason = "reads registers and stores them in the station, in two instructions less than safe code"
 )]
 
-use crate::memory::layout::Station;
+use crate::memory::layout::{Layout, Station, StationOf};
 use crate::protocol::control;
 use crate::protocol::slot::{self, AFTER_FILTERED, EventKind, Snapshot};
 use crate::sync::{Ordering, fence};
@@ -110,7 +110,7 @@ impl Station {
 }
 
 /// The steps of an event that change the version.
-impl Station {
+impl<L: Layout> StationOf<L> {
     /// Owner: event `n` begins (CO3). Returns false if a handler has begun an event in between.
     #[inline(always)]
     pub fn begin_event(&self, n: u64) -> bool {

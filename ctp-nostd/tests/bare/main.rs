@@ -66,6 +66,7 @@ macro_rules! board {
     };
 }
 
+mod compact;
 mod freeze;
 mod suspended_stack;
 mod switch;

@@ -1,8 +1,8 @@
 //! The seqlock of a slot.
 
 use ctp_nostd::dialect::{Dialect, Fetched};
-use ctp_nostd::layout::{SequenceU64, Slot, Station};
-use ctp_nostd::slot::{self, Epoch, Snapshot, Tail, event_of, final_seq};
+use ctp_nostd::layout::{Compact, Full, Layout, SequenceU64, Slot, Station};
+use ctp_nostd::slot::{self, Epoch, Snapshot, Tail, event_in, event_of, final_seq, final_seq_in};
 use loom::sync::Arc;
 use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use loom::sync::atomic::{AtomicU32, fence};
@@ -30,16 +30,29 @@ fn event(n: u64) -> Epoch {
 #[test]
 #[cfg_attr(ctp_split_words, ignore = "takes hours: a slot of halves has 16 words")]
 fn a_snapshot_is_a_single_event() {
-    check(|| {
+    is_a_single_event::<Full>();
+}
+
+// CTP-06, CTP-27
+#[test]
+#[cfg_attr(ctp_split_words, ignore = "takes hours: a slot of halves has 16 words")]
+fn a_snapshot_of_a_compact_station_is_a_single_event() {
+    is_a_single_event::<Compact>();
+}
+
+fn is_a_single_event<L: Layout>() {
+    let next_lap = L::SLOTS;
+    check(move || {
         let slot = Arc::new(Slot::default());
         let written = Arc::clone(&slot);
         let writer = thread::spawn(move || {
-            slot::publish(&written, 0, &event(0));
-            slot::publish(&written, 8, &event(8)); // the next lap
+            slot::publish_in::<L>(&written, 0, &event(0));
+            slot::publish_in::<L>(&written, next_lap, &event(next_lap));
         });
+        let last = (final_seq_in::<L>(next_lap), event(next_lap));
         match slot::snapshot(&slot) {
             Snapshot::Whole(seq, epoch) if seq == final_seq(0) => assert_eq!(epoch, event(0)),
-            Snapshot::Whole(seq, epoch) => assert_eq!((seq, epoch), (final_seq(8), event(8))),
+            Snapshot::Whole(seq, epoch) => assert_eq!((seq, epoch), last),
             Snapshot::Writing(odd) => assert!([1, 3].contains(&odd)),
             Snapshot::Empty | Snapshot::Changed => {}
         }
@@ -86,16 +99,17 @@ struct Pair {
 }
 
 impl Pair {
-    fn publish(&self, n: u64, with_fence: bool) {
-        self.seq.begin(final_seq(n) - 1);
+    fn publish<L: Layout>(&self, n: u64, with_fence: bool) {
+        let last = final_seq_in::<L>(n);
+        self.seq.begin(last - 1);
         if with_fence {
             fence(Release);
         }
-        let lap = (n / 8) as u32;
+        let lap = (n / L::SLOTS) as u32;
         self.payload
             .iter()
             .for_each(|word| word.store(lap, Relaxed));
-        self.seq.store(final_seq(n), Release);
+        self.seq.store(last, Release);
     }
 
     fn snapshot(&self, with_fence: bool) -> Option<(u64, [u32; 2])> {
@@ -110,15 +124,15 @@ impl Pair {
 }
 
 /// Writes two events, of which the second is a lap later.
-fn pair_is_never_torn(first: u64, writer_fence: bool, reader_fence: bool) {
+fn pair_is_never_torn<L: Layout>(first: u64, writer_fence: bool, reader_fence: bool) {
     check(move || {
         let slot = Arc::new(Pair::default());
-        slot.publish(first, writer_fence);
+        slot.publish::<L>(first, writer_fence);
         let written = Arc::clone(&slot);
-        let writer = thread::spawn(move || written.publish(first + 8, writer_fence));
+        let writer = thread::spawn(move || written.publish::<L>(first + L::SLOTS, writer_fence));
         if let Some((seq, payload)) = slot.snapshot(reader_fence) {
-            let n = event_of(0, seq);
-            assert_eq!([(n / 8) as u32; 2], payload, "torn");
+            let n = event_in::<L>(0, seq);
+            assert_eq!([(n / L::SLOTS) as u32; 2], payload, "torn");
         }
         writer.join().expect("a writer does not panic");
     });
@@ -126,25 +140,27 @@ fn pair_is_never_torn(first: u64, writer_fence: bool, reader_fence: bool) {
 
 #[test]
 fn simplified_slot_is_sound() {
-    pair_is_never_torn(0, true, true);
+    pair_is_never_torn::<Full>(0, true, true);
+    pair_is_never_torn::<Compact>(0, true, true);
 }
 
 /// The sequence passes 2^32 from the first event to the second.
 // CTP-27
 #[test]
 fn simplified_slot_is_sound_at_the_crossing() {
-    let last = event_of(0, (1 << 32) - 2);
-    pair_is_never_torn(last, true, true);
+    let before = (1 << 32) - 2;
+    pair_is_never_torn::<Full>(event_of(0, before), true, true);
+    pair_is_never_torn::<Compact>(event_in::<Compact>(0, before), true, true);
 }
 
 #[test]
 #[should_panic = "torn"]
 fn without_the_writers_fence_a_slot_tears() {
-    pair_is_never_torn(0, false, true);
+    pair_is_never_torn::<Full>(0, false, true);
 }
 
 #[test]
 #[should_panic = "torn"]
 fn without_the_readers_fence_a_slot_tears() {
-    pair_is_never_torn(0, true, false);
+    pair_is_never_torn::<Full>(0, true, false);
 }

@@ -3,8 +3,10 @@
 
 use ctp_nostd::Refused;
 use ctp_nostd::layout::{
-    EXT_MAGIC, EXT_REV, Header, LAYOUT_HASH, MAGIC, MAX_STATIONS, Station, VERSION,
+    Compact, EXT_MAGIC, EXT_REV, Full, Header, Layout, MAX_STATIONS, StationOf, VERSION,
 };
+
+use super::words::{field, word_at};
 
 /// A memory in a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +23,7 @@ pub struct MemoryLocation<'d> {
 /// of the memory, from the program's file, in which no coroutine was born. `None` if the dump holds no memory.
 pub fn memory_in(dump: &[u8]) -> Option<Result<MemoryLocation<'_>, Refused>> {
     let (mut found, mut damaged): (Option<MemoryLocation<'_>>, _) = (None, None);
-    for offset in offsets_of(dump, &MAGIC.to_le_bytes()) {
+    for offset in offsets_of_magics(dump) {
         let memory = &dump[offset..];
         match check(memory) {
             Ok(()) => found = Some(MemoryLocation::or_better(found, memory, offset)),
@@ -52,10 +54,11 @@ fn has_coroutines(memory: &[u8]) -> bool {
     0 < field(memory, "allocated_count")
 }
 
-fn offsets_of<'d>(dump: &'d [u8], magic: &'d [u8; 8]) -> impl Iterator<Item = usize> + 'd {
-    dump.windows(magic.len())
-        .enumerate()
-        .filter_map(move |(start, bytes)| (bytes == magic).then_some(start))
+/// Where the dump has the first word of a memory, in either layout.
+fn offsets_of_magics(dump: &[u8]) -> impl Iterator<Item = usize> {
+    let magics = [Full::MAGIC, Compact::MAGIC].map(u64::to_le_bytes);
+    let words = dump.windows(size_of::<u64>()).enumerate();
+    words.filter_map(move |(start, word)| magics.iter().any(|magic| magic == word).then_some(start))
 }
 
 fn at_least(memory: &[u8], needed: usize) -> Result<(), Refused> {
@@ -66,13 +69,25 @@ fn at_least(memory: &[u8], needed: usize) -> Result<(), Refused> {
     }
 }
 
-/// Whether a [`Region`](ctp_nostd::Region) of a copy would accept the memory, which begins with the magic.
-/// Also requires the tables of sites and names behind the stations to be complete.
+/// Checks memory that begins with the magic of either layout.
 fn check(memory: &[u8]) -> Result<(), Refused> {
+    if word_at(memory, 0) == Compact::MAGIC {
+        check_as::<Compact>(memory)
+    } else {
+        check_as::<Full>(memory)
+    }
+}
+
+/// Whether a [`RegionOf`](ctp_nostd::RegionOf) of a copy would accept the memory, which begins with the magic.
+/// Also requires the tables of sites and names behind the stations to be complete.
+fn check_as<L: Layout>(memory: &[u8]) -> Result<(), Refused> {
     at_least(memory, size_of::<Header>())?;
     let version = field(memory, "version") as u32;
     if version != VERSION {
         return Err(Refused::Version(version));
+    }
+    if L::STATION_BYTES != 0 {
+        check_sizes::<L>(memory)?;
     }
     let stations = field(memory, "max_stations").min(MAX_STATIONS.into()) as usize;
     if stations == 0 {
@@ -80,32 +95,37 @@ fn check(memory: &[u8]) -> Result<(), Refused> {
     }
     at_least(
         memory,
-        size_of::<Header>() + stations * size_of::<Station>(),
+        size_of::<Header>() + stations * size_of::<StationOf<L>>(),
     )?;
-    if is_extended(memory) {
+    if is_extended::<L>(memory) {
         at_least(memory, field(memory, "file_bytes") as usize)
     } else {
         Ok(())
     }
 }
 
-fn is_extended(memory: &[u8]) -> bool {
-    field(memory, "ext_magic") == EXT_MAGIC
-        && field(memory, "ext_version") == EXT_REV.into()
-        && field(memory, "layout_hash") == LAYOUT_HASH
+/// Checks the sizes of stations and entries, which memory of the full layout does not state.
+fn check_sizes<L: Layout>(memory: &[u8]) -> Result<(), Refused> {
+    let station_bytes = field(memory, "station_bytes") as u32;
+    if station_bytes != L::STATION_BYTES {
+        return Err(Refused::StationBytes(station_bytes));
+    }
+    let layout_hash = field(memory, "layout_hash");
+    if layout_hash != L::HASH {
+        return Err(Refused::LayoutHash(layout_hash));
+    }
+    Ok(())
 }
 
-/// A number in the header.
-fn field(memory: &[u8], name: &str) -> u64 {
-    let mut fields = Header::FIELDS.iter();
-    let field = fields.find(|(field, _, _)| *field == name);
-    let bytes = field.and_then(|&(_, at, size)| memory.get(at..at + size));
-    let bytes = bytes.unwrap_or_default().iter().rev();
-    bytes.fold(0, |number, byte| number << 8 | u64::from(*byte))
+fn is_extended<L: Layout>(memory: &[u8]) -> bool {
+    field(memory, "ext_magic") == EXT_MAGIC
+        && field(memory, "ext_version") == EXT_REV.into()
+        && field(memory, "layout_hash") == L::HASH
 }
 
 #[cfg(test)]
 mod tests {
+    use ctp_nostd::layout::{LAYOUT_HASH, MAGIC};
     use proptest::prelude::*;
 
     use super::*;

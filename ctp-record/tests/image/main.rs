@@ -2,6 +2,7 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
+mod compact;
 mod refused;
 
 use std::collections::BTreeMap;

@@ -2,11 +2,11 @@
 
 use super::claim::Pool;
 use super::ring::Ring;
-use crate::memory::Region;
-use crate::memory::layout::{Lane, LaneRecord};
+use crate::memory::layout::{Lane, LaneRecord, Layout};
+use crate::memory::{Region, RegionOf};
 use crate::sync::HAS_LANES;
 
-impl<'m> Region<'m> {
+impl<'m, L: Layout> RegionOf<'m, L> {
     /// All lanes, by number: the long lanes, then the short lanes.
     pub fn pool(&self) -> Pool<'m> {
         Pool {
@@ -14,14 +14,6 @@ impl<'m> Region<'m> {
             short: self.short.lanes,
             turn: &self.header.lane_turn,
         }
-    }
-
-    /// The rings of the lanes that threads have used. Lanes are taken in order, so these are the
-    /// first ones.
-    pub fn used_rings(&self) -> impl Iterator<Item = Ring<'m>> + use<'m> {
-        let region = *self;
-        let rings = (0..).map_while(move |index| region.ring(index));
-        rings.take_while(Ring::is_used)
     }
 
     /// The ring of the lane with this number. `None` on targets on which threads cannot have lanes.
@@ -35,6 +27,16 @@ impl<'m> Region<'m> {
             Some(number) => lane_of(self.short.lanes, self.short.records, number),
         }?;
         Some(Ring::new(lane, records).overwritten(self.is_overwritten))
+    }
+}
+
+impl<'m> Region<'m> {
+    /// The rings of the lanes that threads have used. Lanes are taken in order, so these are the
+    /// first ones.
+    pub fn used_rings(&self) -> impl Iterator<Item = Ring<'m>> + use<'m> {
+        let region = *self;
+        let rings = (0..).map_while(move |index| region.ring(index));
+        rings.take_while(Ring::is_used)
     }
 }
 

@@ -1,0 +1,344 @@
+//! Rewrites a compact memory in the full layout, so that everything behind it reads a single layout.
+//!
+//! Fields keep their names and get the offsets of the full layout. An event keeps its number `n`: it moves
+//! from slot `n mod 2` to slot `n mod 8`, with the sequence number of that slot. The other slots stay empty.
+//! The header still states stations of 256 bytes, from which the reader knows that older events are lost.
+
+use std::borrow::Cow;
+
+use ctp_nostd::layout::{
+    COMPACT_MAGIC, Compact, CompactInterned, CompactStation, Field, Header, Interned, LAYOUT_HASH,
+    Layout, MAGIC, MAX_STATIONS, Slot, Span, Station,
+};
+use ctp_nostd::slot::{event_in, final_seq, index_of};
+
+use super::words::{field, offset_of, put, word_at};
+
+/// The fields of the header that describe tables.
+const TABLES: [&str; 10] = [
+    "lanes",
+    "sites",
+    "chains",
+    "names",
+    "attaches",
+    "stacks",
+    "free",
+    "records",
+    "short_lanes",
+    "short_records",
+];
+
+/// The memory in the full layout. The search has [checked](super::memory_search) the header.
+pub fn in_full_layout(memory: &[u8]) -> Cow<'_, [u8]> {
+    if word_at(memory, 0) == COMPACT_MAGIC {
+        Cow::Owned(rewritten(memory))
+    } else {
+        Cow::Borrowed(memory)
+    }
+}
+
+fn rewritten(memory: &[u8]) -> Vec<u8> {
+    let stations = stations_of(memory);
+    let [sites, names] = ["sites", "names"].map(|table| entries_of(memory, table));
+    let mut full = memory[..size_of::<Header>()].to_vec();
+    for table in TABLES {
+        put_span(&mut full, table, 0, 0);
+    }
+    full.extend(
+        stations
+            .chunks(size_of::<CompactStation>())
+            .flat_map(station),
+    );
+    for (table, entries) in [("sites", sites), ("names", names)] {
+        let offset = full.len();
+        let entries = entries.chunks(size_of::<CompactInterned>());
+        put_span(&mut full, table, offset, entries.len());
+        full.extend(entries.flat_map(entry));
+    }
+    let bytes = full.len() as u64;
+    put(&mut full, offset_of(Header::FIELDS, "magic"), MAGIC);
+    put(
+        &mut full,
+        offset_of(Header::FIELDS, "layout_hash"),
+        LAYOUT_HASH,
+    );
+    put(&mut full, offset_of(Header::FIELDS, "file_bytes"), bytes);
+    full
+}
+
+/// The bytes of all stations.
+fn stations_of(memory: &[u8]) -> &[u8] {
+    let count = field(memory, "max_stations").min(MAX_STATIONS.into()) as usize;
+    let begin = size_of::<Header>();
+    let end = begin + count * size_of::<CompactStation>();
+    memory.get(begin..end).unwrap_or_default()
+}
+
+/// The bytes of a table of entries. Empty if the header describes the table wrongly.
+fn entries_of<'m>(memory: &'m [u8], table: &str) -> &'m [u8] {
+    let span = offset_of(Header::FIELDS, table);
+    let part = |name, mask: u64| word_at(memory, span + offset_of(Span::FIELDS, name)) & mask;
+    let (offset, entries) = (part("offset_bytes", !0), part("entries", u32::MAX.into()));
+    let entry_bytes = part("entry_bytes", u32::MAX.into());
+    if entry_bytes != size_of::<CompactInterned>() as u64 {
+        return &[];
+    }
+    let end = offset.checked_add(entries * entry_bytes);
+    let range = usize::try_from(offset)
+        .ok()
+        .zip(end.and_then(|end| usize::try_from(end).ok()));
+    let bytes = range.and_then(|(begin, end)| memory.get(begin..end));
+    bytes.unwrap_or_default()
+}
+
+fn put_span(full: &mut [u8], table: &str, offset: usize, entries: usize) {
+    let span = offset_of(Header::FIELDS, table);
+    let entry_bytes = size_of::<Interned>() as u64;
+    let described = if entries == 0 { 0 } else { offset as u64 };
+    put(full, span, described);
+    put(
+        full,
+        span + size_of::<u64>(),
+        entries as u64 | entry_bytes << 32,
+    );
+}
+
+/// A station in the full layout.
+fn station(compact: &[u8]) -> Vec<u8> {
+    let mut full = vec![0; size_of::<Station>()];
+    copy_fields(
+        (compact, CompactStation::FIELDS),
+        (&mut full, Station::FIELDS),
+    );
+    let slots = offset_of(Station::FIELDS, "slots");
+    let held = Compact::SLOTS as usize * size_of::<Slot>();
+    full[slots..slots + held].fill(0);
+    let held = compact[slots..slots + held].chunks(size_of::<Slot>());
+    for (index, slot) in held.enumerate() {
+        move_slot(slot, index, &mut full[slots..]);
+    }
+    full
+}
+
+/// Copies a slot to its place among eight. A slot that was never written stays empty.
+fn move_slot(slot: &[u8], index: usize, slots: &mut [u8]) {
+    let at = offset_of(Slot::FIELDS, "seq");
+    let seq = word_at(slot, at);
+    let whole = seq.wrapping_add(seq % 2);
+    if whole == 0 {
+        return;
+    }
+    let n = event_in::<Compact>(index, whole);
+    let moved = &mut slots[index_of(n) * size_of::<Slot>()..][..size_of::<Slot>()];
+    moved.copy_from_slice(slot);
+    put(moved, at, final_seq(n) - seq % 2);
+}
+
+/// An entry in the full layout.
+fn entry(compact: &[u8]) -> Vec<u8> {
+    let mut full = vec![0; size_of::<Interned>()];
+    copy_fields(
+        (compact, CompactInterned::FIELDS),
+        (&mut full, Interned::FIELDS),
+    );
+    full
+}
+
+/// Copies each field to its offset in the full layout. Both lists have the same fields in the same order.
+fn copy_fields(
+    (compact, compact_fields): (&[u8], &[Field]),
+    (full, full_fields): (&mut [u8], &[Field]),
+) {
+    for (&(_, from, bytes), &(_, to, _)) in compact_fields.iter().zip(full_fields) {
+        full[to..to + bytes].copy_from_slice(&compact[from..from + bytes]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ctp_nostd::layout::{EXT_MAGIC, EXT_REV, VERSION};
+    use ctp_nostd::slot::{final_seq_in, index_in};
+    use ctp_nostd::{Region, half_written};
+    use ctp_trace::record::{EventCounts, Record};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::harvest::{Harvest, Numbers, Sink};
+    use crate::image::Firmware;
+    use crate::image::memory_search::memory_in;
+    use crate::memory::shm::Copy;
+
+    const STATIONS: u64 = 2;
+    const ENTRIES: u64 = 2;
+
+    /// The words of the memory of a probe, as bytes.
+    struct Dump(Vec<u8>);
+
+    impl Dump {
+        fn new() -> Self {
+            let station_bytes = STATIONS as usize * size_of::<CompactStation>();
+            let table = size_of::<Header>() + station_bytes;
+            let bytes = table + ENTRIES as usize * size_of::<CompactInterned>();
+            let mut dump = Dump(vec![0; bytes]);
+            for (name, word) in [
+                ("magic", COMPACT_MAGIC),
+                ("version", u64::from(VERSION) | STATIONS << 32),
+                ("allocated_count", STATIONS),
+                ("ext_magic", EXT_MAGIC),
+                ("ext_version", EXT_REV.into()),
+                ("file_bytes", bytes as u64),
+                ("layout_hash", Compact::HASH),
+                ("clock_index", u64::from(Compact::STATION_BYTES) << 32),
+                ("names", table as u64),
+            ] {
+                put(&mut dump.0, offset_of(Header::FIELDS, name), word);
+            }
+            let entries = offset_of(Header::FIELDS, "names") + size_of::<u64>();
+            put(
+                &mut dump.0,
+                entries,
+                ENTRIES | (size_of::<CompactInterned>() as u64) << 32,
+            );
+            dump
+        }
+
+        fn put_in_station(&mut self, station: usize, field: &str, word: u64) {
+            let station = size_of::<Header>() + station * size_of::<CompactStation>();
+            let at = station + offset_of(CompactStation::FIELDS, field);
+            put(&mut self.0, at, word);
+        }
+
+        /// A coroutine whose first events are `first`, with `events` complete events. With `is_torn`, the
+        /// memory was dumped within one more event.
+        fn with_coroutine(
+            mut self,
+            station: usize,
+            (first, events): (u64, u64),
+            is_torn: bool,
+        ) -> Self {
+            let head = first + events;
+            let begun = head + u64::from(is_torn);
+            for (field, word) in [
+                ("birth_ts", 100),
+                ("is_dead", u64::from(EXT_REV) << 8 | 2 << 32), // and the generation
+                ("base_n", first),
+                ("event_head", head),
+                ("last_ts", 1000 + begun),
+                ("state", begun << 32), // and the events started
+            ] {
+                self.put_in_station(station, field, word);
+            }
+            (first..begun).for_each(|n| self.put_event(station, n, n < head));
+            self
+        }
+
+        fn put_event(&mut self, station: usize, n: u64, is_whole: bool) {
+            let station = size_of::<Header>() + station * size_of::<CompactStation>();
+            let slots = station + offset_of(CompactStation::FIELDS, "slots");
+            let slot = slots + index_in::<Compact>(n) * size_of::<Slot>();
+            let kind = if n.is_multiple_of(2) { 2 } else { 3 };
+            let seq = final_seq_in::<Compact>(n) - u64::from(!is_whole);
+            for (field, word) in [
+                ("timestamp", 1000 + n),
+                ("seq", seq),
+                ("generation", 2),
+                ("tail", kind),
+            ] {
+                put(&mut self.0, slot + offset_of(Slot::FIELDS, field), word);
+            }
+        }
+    }
+
+    #[derive(Default)]
+    struct Records(Vec<Record>);
+
+    impl Sink for Records {
+        fn take(&mut self, record: Record) {
+            self.0.push(record);
+        }
+    }
+
+    /// The records of a dump. `None` if the memory is refused.
+    fn read(dump: &[u8]) -> Option<Vec<Record>> {
+        let found = memory_in(dump)?.ok()?;
+        let copy = Copy::of(&in_full_layout(found.memory)).expect("there is memory for it");
+        let region: Region<'_> = copy.region().expect("the search has checked the header");
+        half_written::repair(&region);
+        let mut firmware = Firmware {
+            modules: Vec::new(),
+            is_described: false,
+            numbers: Numbers::default(),
+        };
+        let mut records = Records::default();
+        Harvest::new(0).finish(&region, &mut firmware, &mut records);
+        Some(records.0)
+    }
+
+    fn numbers(records: &[Record]) -> Vec<u64> {
+        let events = records.iter().filter_map(|record| match record {
+            Record::Event(event) => Some(event.n),
+            _ => None,
+        });
+        events.collect()
+    }
+
+    fn counts(records: &[Record]) -> Vec<EventCounts> {
+        let counts = records.iter().filter_map(|record| match record {
+            Record::EventCounts(counts) => Some(*counts),
+            _ => None,
+        });
+        counts.collect()
+    }
+
+    proptest! {
+        // CTP-11, CTP-27
+        #[test]
+        fn latest_two_events_are_read_and_the_others_are_lost(
+            first in prop_oneof![0..20_u64, (1 << 32) - 9..(1 << 32) + 9_u64],
+            events in 1..40_u64,
+            is_torn: bool,
+        ) {
+            let dump = Dump::new().with_coroutine(1, (first, events), is_torn);
+            let records = read(&dump.0).expect("the memory is whole");
+            // An event in progress has overwritten the older of the two.
+            let held = events.min(if is_torn { 1 } else { 2 });
+            prop_assert_eq!(numbers(&records), (events - held..events).collect::<Vec<_>>());
+            let [counts] = counts(&records)[..] else { panic!("one coroutine") };
+            prop_assert_eq!((counts.attempted, counts.recorded), (events, held));
+            prop_assert_eq!((counts.torn, counts.inexact), (is_torn.then_some(events), false));
+        }
+
+        // CTP-27, CTP-28
+        #[test]
+        fn hostile_memory_is_read_without_panic(
+            words in prop::collection::vec(
+                (0..210_usize, prop_oneof![any::<u64>(), 0..9_u64, (u64::MAX - 9)..=u64::MAX]),
+                0..12,
+            ),
+            cut in prop_oneof![4 => Just(usize::MAX), 1 => 0..1700_usize],
+        ) {
+            let mut dump = Dump::new().with_coroutine(0, (0, 5), false).with_coroutine(1, (0, 9), true).0;
+            for (at, word) in words {
+                put(&mut dump, at * 8, word);
+            }
+            dump.truncate(cut);
+            for counts in read(&dump).iter().flat_map(|records| counts(records)) {
+                prop_assert!(counts.recorded <= counts.attempted);
+            }
+        }
+    }
+
+    // CTP-27
+    #[test]
+    fn other_sizes_than_those_of_the_layout_are_refused() {
+        let dump = Dump::new().with_coroutine(0, (0, 5), false).0;
+        assert!(read(&dump).is_some());
+        let station_bytes = offset_of(Header::FIELDS, "station_bytes");
+        let layout_hash = offset_of(Header::FIELDS, "layout_hash");
+        for (at, byte) in [(station_bytes, 1), (station_bytes + 1, 4), (layout_hash, 1)] {
+            let mut other = dump.clone();
+            other[at] ^= byte;
+            assert_eq!(read(&other), None, "{at:#x}");
+        }
+    }
+}
