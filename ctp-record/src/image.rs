@@ -3,15 +3,17 @@
 mod compact;
 mod memory_search;
 mod read;
+mod settle;
 mod words;
 
+use std::borrow::Cow;
 use std::fs;
 use std::io;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
-use ctp_nostd::Region;
 use ctp_nostd::layout::Station;
+use ctp_nostd::{Refused, Region};
 use ctp_trace::record::{Module, Nanos, Process, ProcessId, Record};
 use object::{BinaryFormat, Object as _, ObjectSegment as _, SegmentFlags};
 
@@ -21,6 +23,7 @@ use crate::harvest::{Numbers, Outside, Peer, Sink};
 use crate::memory::shm::Copy;
 use memory_search::{MemoryLocation, memory_in};
 pub use read::read;
+pub use settle::settle;
 
 /// The only program of a dump.
 #[derive(Debug)]
@@ -54,6 +57,15 @@ pub fn load(image: &Image) -> Result<FoundMemory, Error> {
         Some(Err(refused)) => Err(ImageError::BadImage(image.dump.clone(), refused).into()),
         None => Err(ImageError::NoImage(image.dump.clone()).into()),
     }
+}
+
+/// The probe's memory in a dump, in the full layout. `None` if the dump holds no memory.
+///
+/// # Errors
+/// [`Refused`], if the memory is damaged.
+pub fn memory_of(dump: &[u8]) -> Option<Result<Cow<'_, [u8]>, Refused>> {
+    let found = memory_in(dump)?;
+    Some(found.map(|location| compact::in_full_layout(location.memory)))
 }
 
 /// Copies a memory of either layout, in the full layout.

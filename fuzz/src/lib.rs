@@ -1,6 +1,7 @@
 //! The fuzz targets. Each is a plain function over bytes, so `tests/corpus.rs` replays the committed
 //! corpus without a fuzzer.
 
+mod dump;
 mod elf;
 mod flight;
 #[path = "../../ctp-trace/tests/roundtrip/frames.rs"]

@@ -8,6 +8,7 @@ use ctp_record::harvest::{Harvest, Numbers, Outside, Peer, Sink, Totals};
 use ctp_trace::Writer;
 use ctp_trace::record::{End, Process, ProcessId, Record, Start};
 
+use crate::dump;
 use crate::memory::{Mode, WholeMemory};
 use crate::program::{ALL_STEPS, FIRST_STEPS, MemoryRequest, Program};
 use crate::properties::Reading;
@@ -23,12 +24,16 @@ use crate::trace::count;
 /// - bit 1: the memory has lanes
 /// - bit 2: the lanes are those of a flight recorder
 /// - bit 3, unless bit 4 is set: the memory has a short lane too
+/// - bit 5, with bit 0: the input is two readings of a compact memory (`dump.rs`)
 /// - bit 7: probes keep aggregates, and the recorder writes totals instead of history
 pub fn region(bytes: &[u8]) {
     let Some((mode, rest)) = bytes.split_first() else {
         return;
     };
     let _stage = stage::take();
+    if mode & 33 == 33 {
+        return dump::with_region(&mut Script(rest), finish);
+    }
     let mut bench = Bench::new(Mode {
         sums_up: *mode >= 128,
         has_lanes: mode & 2 != 0,
@@ -41,6 +46,15 @@ pub fn region(bytes: &[u8]) {
         bench.fill(rest);
     }
     bench.verify();
+}
+
+/// Reads a memory to its end, and checks the trace.
+fn finish(region: &Region<'_>) {
+    let (mut harvest, mut record_buffer) = (Harvest::new(0), RecordBuffer::new());
+    harvest.finish(region, &mut World::default(), &mut record_buffer);
+    let totals = harvest.totals();
+    assert_consistent(&totals, &record_buffer.reported);
+    record_buffer.read_back(&totals, &harvest);
 }
 
 /// A memory, a program in the memory, the recorder, and the trace.

@@ -8,11 +8,11 @@ use std::borrow::Cow;
 
 use ctp_nostd::layout::{
     COMPACT_MAGIC, Compact, CompactInterned, CompactStation, Field, Header, Interned, LAYOUT_HASH,
-    Layout, MAGIC, MAX_STATIONS, Slot, Span, Station,
+    Layout, MAGIC, MAX_STATIONS, Slot, Station,
 };
 use ctp_nostd::slot::{event_in, final_seq, index_of};
 
-use super::words::{field, offset_of, put, word_at};
+use super::words::{field, offset_of, put, table_in, word_at};
 
 /// The fields of the header that describe tables.
 const TABLES: [&str; 10] = [
@@ -39,7 +39,9 @@ pub fn in_full_layout(memory: &[u8]) -> Cow<'_, [u8]> {
 
 fn rewritten(memory: &[u8]) -> Vec<u8> {
     let stations = stations_of(memory);
-    let [sites, names] = ["sites", "names"].map(|table| entries_of(memory, table));
+    let entry_bytes = size_of::<CompactInterned>();
+    let [sites, names] =
+        ["sites", "names"].map(|table| &memory[table_in(memory, table, entry_bytes)]);
     let mut full = memory[..size_of::<Header>()].to_vec();
     for table in TABLES {
         put_span(&mut full, table, 0, 0);
@@ -51,7 +53,7 @@ fn rewritten(memory: &[u8]) -> Vec<u8> {
     );
     for (table, entries) in [("sites", sites), ("names", names)] {
         let offset = full.len();
-        let entries = entries.chunks(size_of::<CompactInterned>());
+        let entries = entries.chunks(entry_bytes);
         put_span(&mut full, table, offset, entries.len());
         full.extend(entries.flat_map(entry));
     }
@@ -72,23 +74,6 @@ fn stations_of(memory: &[u8]) -> &[u8] {
     let begin = size_of::<Header>();
     let end = begin + count * size_of::<CompactStation>();
     memory.get(begin..end).unwrap_or_default()
-}
-
-/// The bytes of a table of entries. Empty if the header describes the table wrongly.
-fn entries_of<'m>(memory: &'m [u8], table: &str) -> &'m [u8] {
-    let span = offset_of(Header::FIELDS, table);
-    let part = |name, mask: u64| word_at(memory, span + offset_of(Span::FIELDS, name)) & mask;
-    let (offset, entries) = (part("offset_bytes", !0), part("entries", u32::MAX.into()));
-    let entry_bytes = part("entry_bytes", u32::MAX.into());
-    if entry_bytes != size_of::<CompactInterned>() as u64 {
-        return &[];
-    }
-    let end = offset.checked_add(entries * entry_bytes);
-    let range = usize::try_from(offset)
-        .ok()
-        .zip(end.and_then(|end| usize::try_from(end).ok()));
-    let bytes = range.and_then(|(begin, end)| memory.get(begin..end));
-    bytes.unwrap_or_default()
 }
 
 fn put_span(full: &mut [u8], table: &str, offset: usize, entries: usize) {
@@ -164,8 +149,7 @@ mod tests {
 
     use super::*;
     use crate::harvest::{Harvest, Numbers, Sink};
-    use crate::image::Firmware;
-    use crate::image::memory_search::memory_in;
+    use crate::image::{Firmware, memory_of};
     use crate::memory::shm::Copy;
 
     const STATIONS: u64 = 2;
@@ -260,8 +244,8 @@ mod tests {
 
     /// The records of a dump. `None` if the memory is refused.
     fn read(dump: &[u8]) -> Option<Vec<Record>> {
-        let found = memory_in(dump)?.ok()?;
-        let copy = Copy::of(&in_full_layout(found.memory)).expect("there is memory for it");
+        let memory = memory_of(dump)?.ok()?;
+        let copy = Copy::of(&memory).expect("there is memory for it");
         let region: Region<'_> = copy.region().expect("the search has checked the header");
         half_written::repair(&region);
         let mut firmware = Firmware {
