@@ -28,7 +28,7 @@ use crate::protocol::lane::Payload;
 use crate::protocol::slot::{self, Epoch, EventKind, Tail};
 use crate::protocol::wait::Wait;
 use crate::protocol::{control, doorbell};
-use crate::sync::Ordering;
+use crate::sync::{HAS_LANES, Ordering};
 
 impl<P: Platform, L: ProbeLayout> StationHandle<P, L> {
     /// Emits a run, which the filter keeps.
@@ -117,7 +117,7 @@ impl<P: Platform, L: ProbeLayout> StationHandle<P, L> {
     /// The head is stored last: every event that the head counts is in both.
     #[inline(always)]
     pub fn event<const MODE: RecordingMode>(&self, local: Option<&Local>, payload: EventPayload) {
-        let Some(started) = local.and_then(|local| self.begin::<MODE>(local)) else {
+        let Some(started) = self.begin::<MODE>(local) else {
             return self.event_slowly(payload);
         };
         if self.probe.control_word() != 0 {
@@ -130,22 +130,34 @@ impl<P: Platform, L: ProbeLayout> StationHandle<P, L> {
 
     /// E1 to E3, on the fast path.
     #[inline(always)]
-    fn begin<const MODE: RecordingMode>(&self, local: &Local) -> Option<StartedEvent> {
+    fn begin<const MODE: RecordingMode>(&self, local: Option<&Local>) -> Option<StartedEvent> {
+        let local = match local {
+            Some(local) => Some(local),
+            None if HAS_LANES => return None,
+            None => None,
+        };
         let n = self.next_unnested()?; // E1
-        let last_ts = self.last_ts();
+        let last_ts = self.station.last_ts.load_own()?;
         let now = || Some(self.probe.ns_at_once::<MODE>()?.max(last_ts));
-        let (at, place) = self.probe.reserve_fast::<MODE>(local, now)?; // E2
+        let (at, place) = match local {
+            Some(local) => self.probe.reserve_fast::<MODE>(local, now)?, // E2
+            None => (now()?, None),
+        };
         if !self.enter(n, at) {
             self.restart_after_handler(place, at); // E3
             return None;
         }
-        Some(StartedEvent::alone(n, at, P::thread_of(local), place))
+        let thread = match local {
+            Some(local) => P::thread_of(local),
+            None => P::thread_in(self.probe.attachment),
+        };
+        Some(StartedEvent::alone(n, at, thread, place))
     }
 
     /// E1: the number of the next event, if it is not nested and has no dropped events before it.
     #[inline(always)]
     pub fn next_unnested(&self) -> Option<u64> {
-        let n = self.station.event_head.load_whole(Ordering::Relaxed)?;
+        let n = self.station.event_head.load_own()?;
         let is_alone = self.station.begun.load(Ordering::Relaxed) == n as u32;
         (is_alone && self.station.state.load(Ordering::Relaxed) == 0).then_some(n)
     }
@@ -155,7 +167,7 @@ impl<P: Platform, L: ProbeLayout> StationHandle<P, L> {
     #[inline(always)]
     pub fn last_ts(&self) -> u64 {
         let last_ts = &self.station.last_ts;
-        last_ts.load_whole(Ordering::Relaxed).unwrap_or(0)
+        last_ts.load_own().unwrap_or(0)
     }
 
     /// E3. Returns false if a handler has recorded an event in between.

@@ -3,7 +3,7 @@
 use crate::platform::mode::{ANY, RecordingMode, USUAL, USUAL_FLIGHT, in_mode};
 use crate::platform::{Local, Platform, Probe, ProbeLayout, local};
 use crate::protocol::lane::{Payload, ReservedRecord, Ring, Room};
-use crate::sync::Ordering;
+use crate::sync::{HAS_LANES, Ordering};
 
 impl<P: Platform, L: ProbeLayout> Probe<P, L> {
     /// Fast path: the time, and a position in this thread's lane, if the thread has a lane.
@@ -27,6 +27,9 @@ impl<P: Platform, L: ProbeLayout> Probe<P, L> {
         &self,
         local: &Local,
     ) -> Option<Option<(Ring<'static>, Room)>> {
+        if !HAS_LANES {
+            return Some(None);
+        }
         match local.own_ring.cached(self.ring_mark) {
             Some((ring, room)) => {
                 let is_overwritten = match MODE {

@@ -73,7 +73,8 @@ impl<P: Platform, L: ProbeLayout> StationHandle<P, L> {
             return None;
         }
         let (n, next_n) = (self.next_unnested()?, next.next_unnested()?);
-        let last_ts = self.last_ts().max(next.last_ts());
+        let [own_ts, next_ts] = [self, next].map(|handle| handle.station.last_ts.load_own());
+        let last_ts = own_ts?.max(next_ts?);
         let now = || Some(now()?.max(last_ts));
         let (at, [place, next_place]) = two_places(lane, now)?;
         Some(ReservedPair {

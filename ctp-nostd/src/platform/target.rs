@@ -10,6 +10,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use super::local::Local;
 use super::probe::Probe;
 use crate::memory::layout::Header;
+use crate::sync::HAS_LANES;
 
 /// The interface between the probe and the platform that it runs on. Every method must be cheap,
 /// must not block (except [`wait_while`](Platform::wait_while)) and must not panic.
@@ -101,7 +102,11 @@ pub unsafe trait Platform: 'static {
     /// Like [`thread`](Platform::thread), for any event but the first of its thread.
     #[inline(always)]
     fn thread_of(local: &Local) -> u64 {
-        local.thread.load(Ordering::Relaxed)
+        if HAS_LANES {
+            local.thread.load(Ordering::Relaxed)
+        } else {
+            Self::thread() // a thread requests no lane, so nothing has stored the id
+        }
     }
 
     /// Whether this thread of the program has exited. If true, another thread may take its lane.

@@ -42,6 +42,8 @@
 //! Several writers of a word (`wake_ts`) take turns: SW1 is a compare-and-swap, and a writer that
 //! finds the word marked, or finds a larger upper half, leaves the word alone.
 
+use core::sync::atomic::compiler_fence;
+
 use super::{AtomicU32, CHANGING, Claim, Ordering, private};
 
 /// Whether threads can have lanes: they need a compare-and-swap of 64 bits.
@@ -290,8 +292,22 @@ impl StandaloneU64 {
         self.load_whole(order).unwrap_or(marked)
     }
 
+    /// The only writer, and handlers that interrupt the writer: reads the word. `None` if the caller has
+    /// interrupted a change, or a handler has changed the upper half meanwhile. A handler runs to its end
+    /// before the writer continues, so the order of the loads in the program is enough.
+    #[inline(always)]
+    pub fn load_own(&self) -> Option<u64> {
+        let Halves { low, high } = &self.0;
+        let before = high.load(Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        let low = low.load(Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        let after = high.load(Ordering::Relaxed);
+        (before == after && before != CHANGING).then(|| whole(before, low))
+    }
+
     /// Reads the word. `None` if a writer is in the middle of a change.
-    #[inline]
+    #[inline(never)] // a loop that only slow paths need
     pub fn load_whole(&self, _: Ordering) -> Option<u64> {
         (0..TRIES).find_map(|_| self.load_once())
     }

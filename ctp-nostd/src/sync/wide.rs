@@ -119,6 +119,13 @@ impl StandaloneU64 {
         self.0.load(order)
     }
 
+    /// The only writer, and handlers that interrupt the writer: reads the word. `None` if the caller has
+    /// interrupted a change, which is never the case here.
+    #[inline(always)]
+    pub fn load_own(&self) -> Option<u64> {
+        Some(self.0.load(Ordering::Relaxed))
+    }
+
     /// Reads the word. `None` if a writer is in the middle of a change, which is never the case
     /// here.
     #[inline(always)]

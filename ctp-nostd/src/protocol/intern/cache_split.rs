@@ -51,9 +51,19 @@ impl Cache {
     }
 
     /// The cached id, never 0.
+    #[inline(always)]
     pub(super) fn known(&self, key: u64, attachment: u32) -> Option<u64> {
         let key = usize::try_from(key).ok()?;
-        let mut lines = self.lines(key);
+        let preferred = &self.0[preferred(key)];
+        let id = preferred.id(key, attachment);
+        id.or_else(|| self.known_elsewhere(key, attachment))
+    }
+
+    /// The id in a position behind the preferred position.
+    #[cold]
+    #[inline(never)]
+    fn known_elsewhere(&self, key: usize, attachment: u32) -> Option<u64> {
+        let mut lines = self.lines(key).skip(1);
         lines.find_map(|line| line.id(key, attachment))
     }
 
@@ -68,12 +78,18 @@ impl Cache {
     }
 
     fn lines(&self, key: usize) -> impl Iterator<Item = &Line> {
-        let first = (key as u32).wrapping_mul(0x9E37_79B9) >> 16;
-        (0..REACH).map(move |distance| &self.0[(first as usize + distance) % LINES])
+        (0..REACH).map(move |distance| &self.0[(preferred(key) + distance) % LINES])
     }
 }
 
+/// The preferred position of a key.
+#[inline(always)]
+fn preferred(key: usize) -> usize {
+    ((key as u32).wrapping_mul(0x9E37_79B9) >> 16) as usize % LINES
+}
+
 impl Line {
+    #[inline(always)]
     fn id(&self, key: usize, attachment: u32) -> Option<u64> {
         let state = self.state.load(Ordering::Acquire);
         let is_whole = state != UNUSED && state != BUSY;
