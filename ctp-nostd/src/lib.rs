@@ -120,6 +120,7 @@ extern crate alloc as heap; // `alloc` is the module that hands out stations
 // | `handle` | what a program holds: its coroutines, their wakers, the probe |
 // | `linux` | the Linux platform; only this layer makes system calls |
 // | `future` | traced futures and their wakers |
+// | `embassy` | the hooks of embassy's executor, which trace its tasks |
 mod sync;
 
 mod memory;
@@ -138,6 +139,11 @@ mod linux;
 #[cfg(feature = "linux")]
 mod future;
 
+#[cfg(not(loom))]
+mod embassy;
+
+#[cfg(not(loom))]
+pub use embassy::{Embassy, TracedWait};
 #[cfg(all(feature = "linux", feature = "alloc"))]
 pub use future::waits_for_in;
 #[cfg(feature = "linux")]

@@ -79,7 +79,13 @@ fn item_name(code: &str) -> Option<String> {
         let name = name.split(" where ").next()?.split(" {").next()?;
         return Some(name.to_owned());
     }
-    let words = ["unsafe trait ", "macro_rules! ", "fn ", "static "];
+    let words = [
+        "unsafe trait ",
+        "macro_rules! ",
+        "fn ",
+        "static $",
+        "static ",
+    ];
     let rest = words
         .iter()
         .find_map(|word| code.split_once(word))

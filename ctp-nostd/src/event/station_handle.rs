@@ -62,14 +62,7 @@ impl<P: Platform, L: ProbeLayout> StationHandle<P, L> {
     pub fn move_in(probe: Probe<P, L>, index: u32, kind: u8, meta: u32, born_ns: u64) -> Self {
         let station = &probe.region.stations[index as usize];
         let generation = station.generation.load(Ordering::Relaxed).wrapping_add(2) & !1;
-        let handle = StationHandle {
-            station,
-            index,
-            generation,
-            word: coroutine_word(index, generation),
-            owner_bits: Payload::owner_bits(index, (generation / 2) as u8),
-            probe,
-        };
+        let handle = StationHandle::of_use(probe, index, generation);
         station
             .generation
             .store(generation.wrapping_sub(1), Ordering::Relaxed);
@@ -77,6 +70,24 @@ impl<P: Platform, L: ProbeLayout> StationHandle<P, L> {
         handle.describe(kind, meta, born_ns);
         station.generation.store(generation, Ordering::Release);
         handle
+    }
+
+    /// The handle of the coroutine in the station, for an owner that kept only the index.
+    #[cfg(not(loom))]
+    pub fn of_station(probe: Probe<P, L>, index: u32) -> Self {
+        let station = &probe.region.stations[index as usize];
+        StationHandle::of_use(probe, index, station.generation.load(Ordering::Relaxed))
+    }
+
+    fn of_use(probe: Probe<P>, index: u32, generation: u32) -> Self {
+        StationHandle {
+            station: &probe.region.stations[index as usize],
+            index,
+            generation,
+            word: coroutine_word(index, generation),
+            owner_bits: Payload::owner_bits(index, (generation / 2) as u8),
+            probe,
+        }
     }
 
     fn describe(&self, kind: u8, meta: u32, born_ns: u64) {

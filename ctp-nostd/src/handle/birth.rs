@@ -2,7 +2,11 @@
 
 use core::panic::Location;
 
+#[cfg(not(loom))]
+use super::coroutine::Progress;
 use super::coroutine::{Coroutine, Origin};
+#[cfg(not(loom))]
+use super::waker::Waker;
 use crate::event::{EventPayload, StationHandle};
 use crate::memory::{RegionOf, alloc};
 use crate::platform::{Platform, Probe, ProbeLayout};
@@ -50,11 +54,24 @@ impl<P: Platform, L: ProbeLayout> Probe<P, L> {
         }
     }
 
-    /// A new coroutine moves into a station that was just claimed.
-    fn move_in(self, index: u32, kind: Kind, meta: u32) -> Coroutine<P, L> {
+    /// A new coroutine moves into a station that was just claimed. `meta` is the id of its name, 0 if
+    /// it has no name.
+    pub(crate) fn move_in(self, index: u32, kind: Kind, meta: u32) -> Coroutine<P, L> {
         let handle = StationHandle::move_in(self, index, kind as u8, meta, P::now_ns());
         handle.milestone(EventPayload::only(EventKind::Birth));
         Coroutine::of(handle)
+    }
+
+    /// The trace of the living coroutine in a station, for an owner that kept only the [`Progress`].
+    #[cfg(not(loom))]
+    pub(crate) fn trace_of(self, index: u32, progress: Progress) -> Coroutine<P, L> {
+        Coroutine::resumed(StationHandle::of_station(self, index), progress)
+    }
+
+    /// Records wakes of the coroutine in a station.
+    #[cfg(not(loom))]
+    pub(crate) fn waker_of(self, index: u32) -> Waker<P, L> {
+        Waker::of(&StationHandle::of_station(self, index))
     }
 
     /// A station for a coroutine that was born before the recorder attached, so that the time of its
@@ -69,7 +86,7 @@ impl<P: Platform, L: ProbeLayout> Probe<P, L> {
     }
 
     /// Claims a station that was put back, or else a station that was never used.
-    fn claim_station(self) -> Option<u32> {
+    pub(crate) fn claim_station(self) -> Option<u32> {
         let RegionOf {
             header,
             stations,
@@ -84,10 +101,16 @@ impl<P: Platform, L: ProbeLayout> Probe<P, L> {
     }
 
     fn name(self, name: &str, place: &'static Location<'static>) -> u32 {
-        if !self.region.extended {
-            return 0;
+        if self.region.extended {
+            self.name_at(name, self.site(place).interned())
+        } else {
+            0
         }
-        let entry = Entry::name(name, self.site(place).interned());
+    }
+
+    /// The id of this name with this spawn site, 0 if the table is full. Site 0 is unknown.
+    pub(crate) fn name_at(self, name: &str, site: u32) -> u32 {
+        let entry = Entry::name(name, site);
         let id = intern::intern(self.region.names, self.attach_id, &entry);
         self.count_if_unnamed(id)
     }

@@ -53,6 +53,16 @@ pub struct Coroutine<P: Platform, L: ProbeLayout = Full> {
     origin: Cell<Option<Origin>>,
 }
 
+/// What a trace remembers between two events of its coroutine, in addition to the station.
+#[cfg(not(loom))]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Progress {
+    /// The wake word of the station when the coroutine's last run began.
+    pub seen: u32,
+    /// The coroutine that this coroutine replaced in the thread's `current` word.
+    pub previous: u32,
+}
+
 /// Whether the whole life of a coroutine is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Knowledge {
@@ -97,6 +107,26 @@ impl<P: Platform, L: ProbeLayout> Coroutine<P, L> {
         let mute = Self::mute();
         mute.fill(handle);
         mute
+    }
+
+    /// The trace of a coroutine whose owner kept only the index of the station and the [`Progress`].
+    #[cfg(not(loom))]
+    pub(crate) fn resumed(handle: StationHandle<P, L>, progress: Progress) -> Self {
+        let trace = Self::of(handle);
+        trace.seen.set(progress.seen);
+        trace.previous.set(progress.previous);
+        trace
+    }
+
+    /// Gives up the trace while the coroutine lives on.
+    #[cfg(not(loom))]
+    pub(crate) fn into_progress(self) -> Progress {
+        let progress = Progress {
+            seen: self.seen.get(),
+            previous: self.previous.get(),
+        };
+        core::mem::forget(self); // a drop would record the coroutine's death
+        progress
     }
 
     fn fill(&self, handle: StationHandle<P, L>) {
