@@ -2,11 +2,10 @@
 //! `FRAMES.received()`: an interrupt woke it while it ran, and the executor has not run it since.
 //!
 //! ```text
-//! qemu-system-arm -machine mps2-an386 -icount shift=5,sleep=off -nographic -semihosting-config enable=on,target=native \
-//!     -kernel target/thumbv7em-none-eabihf/release/cortex-m-tasks
-//!                                         (type Ctrl-A C, then the following two lines)
-//! stop
-//! pmemsave 0x20000000 0x10000 ram.bin
+//! qemu-system-arm -machine mps2-an386,memory-backend=ram -icount shift=5,sleep=off -nographic \
+//!     -object memory-backend-file,id=ram,size=16M,mem-path=ram.bin,share=on \
+//!     -semihosting-config enable=on,target=native -kernel target/thumbv7em-none-eabihf/release/cortex-m-tasks
+//!                                         (type Ctrl-A X after the line "done")
 //! ctp-record --image ram.bin --elf target/thumbv7em-none-eabihf/release/cortex-m-tasks
 //! ctp-report --stuck
 //! ```

@@ -2,22 +2,14 @@
 //! the reporter. The firmware prints its own account of each task.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::OnceLock;
 
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
+use crate::machine::{self, Machine, SAME_TIME};
 use crate::support::{line_of, program, report_json};
-
-const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cortex-m");
-const TARGET: &str = "thumbv7em-none-eabihf";
-
-/// The RAM of the machine, as in `memory.x`.
-const RAM: &str = "0x20000000 0x10000";
 
 /// The firmware's own account of a task.
 #[derive(Clone, Copy, Debug)]
@@ -34,17 +26,6 @@ struct Dumped {
     tasks: BTreeMap<String, Account>,
 }
 
-/// Ends QEMU with the test.
-struct Machine(Child);
-
-impl Drop for Machine {
-    fn drop(&mut self) {
-        // It has ended, or there is nothing more to do.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Runs the firmware once for all tests. `None`, with a visible reason, without QEMU or the target.
 fn dumped() -> Option<&'static Dumped> {
     static DUMPED: OnceLock<Option<Dumped>> = OnceLock::new();
@@ -52,17 +33,11 @@ fn dumped() -> Option<&'static Dumped> {
 }
 
 fn dump() -> Option<Dumped> {
-    if Command::new("qemu-system-arm")
-        .arg("--version")
-        .output()
-        .is_err()
-    {
-        eprintln!("SKIPPED: qemu-system-arm is not installed");
-        return None;
-    }
-    let firmware = built()?;
+    let firmware = machine::firmware("cortex-m-tasks")?;
     let directory = tempdir().expect("room");
-    let tasks = run(&firmware, directory.path());
+    let mut machine = Machine::start(&firmware, directory.path(), &SAME_TIME);
+    let lines = machine.lines_until_done();
+    drop(machine);
     let recorded = Command::new(program("ctp-record"))
         .args(["--image", "ram.bin", "--elf"])
         .arg(&firmware)
@@ -70,62 +45,8 @@ fn dump() -> Option<Dumped> {
         .output()
         .expect("the recorder runs");
     assert!(recorded.status.success(), "{recorded:?}");
+    let tasks = lines.iter().map(|line| account(line)).collect();
     Some(Dumped { directory, tasks })
-}
-
-/// The firmware. `None`, with a visible reason, if there is no compiler for its target.
-fn built() -> Option<PathBuf> {
-    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cortex-m");
-    let output = Command::new(env!("CARGO"))
-        .current_dir(EXAMPLE)
-        .args([
-            "build",
-            "--release",
-            "--locked",
-            "--target",
-            TARGET,
-            "--target-dir",
-        ])
-        .arg(&place)
-        .env_remove("RUSTFLAGS")
-        .env_remove("CARGO_ENCODED_RUSTFLAGS")
-        .output()
-        .expect("cargo can be run");
-    let message = String::from_utf8_lossy(&output.stderr);
-    if message.contains("target may not be installed") {
-        eprintln!("SKIPPED: the target {TARGET} is not installed");
-        return None;
-    }
-    assert!(output.status.success(), "{message}");
-    Some(place.join(TARGET).join("release/cortex-m-tasks"))
-}
-
-/// Runs the firmware until it is done, and writes its memory to `ram.bin`. Time is counted in
-/// instructions, so each run is the same.
-fn run(firmware: &Path, directory: &Path) -> BTreeMap<String, Account> {
-    let qemu = Command::new("qemu-system-arm")
-        .args(["-machine", "mps2-an386", "-icount", "shift=5,sleep=off"])
-        .args(["-display", "none", "-serial", "none"])
-        .args(["-semihosting-config", "enable=on,target=native"])
-        .args(["-monitor", "unix:monitor,server,nowait", "-kernel"])
-        .arg(firmware)
-        .current_dir(directory)
-        .stdout(Stdio::piped())
-        .spawn();
-    let mut machine = Machine(qemu.expect("QEMU can be run"));
-    let output = machine.0.stdout.take().expect("it is piped");
-    let lines = BufReader::new(output).lines().map_while(Result::ok);
-    let tasks = lines
-        .take_while(|line| line != "done")
-        .map(|line| account(&line))
-        .collect();
-    let mut monitor = UnixStream::connect(directory.join("monitor")).expect("QEMU listens");
-    let commands = format!("stop\npmemsave {RAM} \"ram.bin\"\nquit\n");
-    monitor.write_all(commands.as_bytes()).expect("QEMU reads");
-    // The end of QEMU may reset the connection.
-    let _ = monitor.read_to_end(&mut Vec::new());
-    machine.0.wait().expect("QEMU ends");
-    tasks
 }
 
 /// Parses `task NAME runs N suspends N wakes N answered N`.
@@ -156,10 +77,6 @@ fn account(line: &str) -> (String, Account) {
     (name.to_owned(), account)
 }
 
-fn source(name: &str) -> String {
-    std::fs::read_to_string(Path::new(EXAMPLE).join("src").join(name)).expect("the source is there")
-}
-
 // CTP-27, LT-27
 #[test]
 fn lost_wakeup_of_firmware_is_named_by_line() {
@@ -178,7 +95,7 @@ fn lost_wakeup_of_firmware_is_named_by_line() {
         (&group["count"], &group["names"]),
         (&Value::from(1), &Value::from(vec!["radio"]))
     );
-    let line = line_of(&source("tasks.rs"), "the wakeup is lost here");
+    let line = line_of(&machine::source("tasks.rs"), "the wakeup is lost here");
     assert_eq!(
         (&group["file"], &group["line"]),
         (&"src/tasks.rs".into(), &line.into())

@@ -1,0 +1,167 @@
+//! Firmware on embassy's executors, run by QEMU: its hooks recorded what the tasks did. The firmware
+//! prints its own account of its tasks, and of the frames that no task has taken.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use ctp_trace::Reader;
+use ctp_trace::record::Record;
+use serde_json::Value;
+use tempfile::{TempDir, tempdir};
+
+use crate::machine::{self, Machine, SAME_TIME};
+use crate::support::{line_of, program, report_json};
+
+/// The firmware's own account of the tasks of a function.
+#[derive(Clone, Copy, Debug)]
+pub struct Account {
+    spawned: u64,
+    polls: u64,
+    pending: u64,
+}
+
+impl Account {
+    /// The events of all tasks of the function.
+    pub fn events(self) -> u64 {
+        let ended = self.polls - self.pending;
+        self.spawned + self.polls + self.pending + ended
+    }
+}
+
+/// What the firmware printed.
+#[derive(Debug)]
+pub struct Printed {
+    pub tasks: BTreeMap<String, Account>,
+    missed_frames: u64,
+}
+
+impl Printed {
+    /// Parses lines of words and numbers in turn.
+    pub fn parse(lines: &[String]) -> Self {
+        let mut printed = Printed {
+            tasks: BTreeMap::new(),
+            missed_frames: 0,
+        };
+        let number = |word: &str| word.parse().expect("a number");
+        for line in lines {
+            match line.split(' ').collect::<Vec<_>>()[..] {
+                ["missed", "frames", missed] => printed.missed_frames = number(missed),
+                [
+                    "task",
+                    name,
+                    "spawned",
+                    spawned,
+                    "polls",
+                    polls,
+                    "pending",
+                    pending,
+                ] => {
+                    let account = Account {
+                        spawned: number(spawned),
+                        polls: number(polls),
+                        pending: number(pending),
+                    };
+                    printed.tasks.insert(name.to_owned(), account);
+                }
+                _ => panic!("unexpected line: {line}"),
+            }
+        }
+        printed
+    }
+}
+
+/// The trace of a dump, and what the firmware printed.
+struct Dumped {
+    directory: TempDir,
+    printed: Printed,
+}
+
+/// Runs the firmware once for all tests. `None`, with a visible reason, without QEMU or the target.
+fn dumped() -> Option<&'static Dumped> {
+    static DUMPED: OnceLock<Option<Dumped>> = OnceLock::new();
+    DUMPED.get_or_init(dump).as_ref()
+}
+
+fn dump() -> Option<Dumped> {
+    let firmware = machine::firmware("embassy-tasks")?;
+    let directory = tempdir().expect("room");
+    let mut machine = Machine::start(&firmware, directory.path(), &SAME_TIME);
+    let printed = Printed::parse(&machine.lines_until_done());
+    drop(machine);
+    let recorded = Command::new(program("ctp-record"))
+        .args(["--image", "ram.bin", "--elf"])
+        .arg(&firmware)
+        .current_dir(directory.path())
+        .output()
+        .expect("the recorder runs");
+    assert!(recorded.status.success(), "{recorded:?}");
+    Some(Dumped { directory, printed })
+}
+
+// LT-27
+#[test]
+fn lost_wakeup_of_an_embassy_task_is_named_by_line() {
+    let Some(dumped) = dumped() else { return };
+    assert!(0 < dumped.printed.missed_frames, "{:?}", dumped.printed);
+    let found = report_json(dumped.directory.path(), &["--stuck"]);
+    let Some([group]) = found["stuck"].as_array().map(Vec::as_slice) else {
+        panic!("{found:#}");
+    };
+    assert_eq!(
+        (&group["count"], &group["names"]),
+        (&Value::from(1), &Value::from(vec!["radio"]))
+    );
+    let line = line_of(
+        &machine::source("embassy/tasks.rs"),
+        "the wakeup is lost here",
+    );
+    assert_eq!(
+        (&group["file"], &group["line"]),
+        (&"src/embassy/tasks.rs".into(), &line.into())
+    );
+    // The wakers of embassy are not counted.
+    assert_eq!(group["reason"], "far-beyond", "{group:#}");
+}
+
+// CTP-11
+#[test]
+fn events_of_embassy_tasks_are_counted_exactly() {
+    let Some(dumped) = dumped() else { return };
+    let mut attempted = attempted(&dumped.directory);
+    let main = attempted
+        .remove("")
+        .expect("the task that spawns the others");
+    assert_eq!(main, 3, "it is born, runs and ends");
+    for (name, account) in &dumped.printed.tasks {
+        let found = attempted.remove(name).expect("the task is recorded");
+        if account.spawned == 1 {
+            assert_eq!(found, account.events(), "{name}");
+        } else {
+            // The station has the latest of these tasks only.
+            assert!(1 < account.spawned && 1 <= found && found < account.events());
+        }
+    }
+    assert!(attempted.is_empty(), "{attempted:?}");
+}
+
+/// The number of events of each coroutine of the trace, by name.
+fn attempted(directory: &TempDir) -> BTreeMap<String, u64> {
+    let bytes = fs::read(directory.path().join("ctp.data")).expect("there is a trace");
+    let mut names = BTreeMap::new();
+    let mut attempted = BTreeMap::new();
+    for record in Reader::new(&bytes).expect("a trace").flatten() {
+        match record {
+            Record::Birth(birth) => {
+                names.insert(birth.coroutine, birth.name);
+            }
+            Record::EventCounts(counts) => {
+                let name = names[&counts.coroutine].clone();
+                attempted.insert(name, counts.attempted);
+            }
+            _ => {}
+        }
+    }
+    attempted
+}
