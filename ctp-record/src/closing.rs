@@ -79,6 +79,8 @@ pub struct Written {
 pub struct Room {
     /// Capacity in coroutines.
     pub stations: u32,
+    /// The memory is a static of firmware, which goes on.
+    pub is_static: bool,
     /// The buffer size in bytes with which the most threads get a buffer, and the number of these threads. `None` if
     /// that is no more than in this recording.
     pub roomier: Option<(u64, u32)>,
@@ -184,8 +186,9 @@ impl<'c> Closing<'c> {
             grouped(end.refused)
         );
         let is_sound = self.totals.doubtful == 0 && !matches!(end.how, ExitReason::Image);
-        // The cost of a v1 probe was not measured.
-        if is_sound && self.foreign == 0 && end.at.0 > 0 {
+        // The cost of a v1 probe, and on another processor, was not measured.
+        let is_measured = is_sound && !self.room.is_static && self.foreign == 0;
+        if is_measured && end.at.0 > 0 {
             let cost = self.event_cost.as_nanos() as f64;
             let share = cost * (events as f64 + end.lost as f64) / end.at.0 as f64 * 100.0;
             let _ = write!(

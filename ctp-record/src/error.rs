@@ -4,6 +4,7 @@ mod control;
 mod image;
 mod inspect;
 mod limits;
+mod live;
 mod start;
 mod trace;
 
@@ -15,6 +16,7 @@ use crate::connect::rendezvous::is_no_descriptor_left;
 pub use control::ControlError;
 pub use image::ImageError;
 pub use inspect::InspectError;
+pub use live::LiveError;
 pub use start::StartError;
 pub use trace::TraceError;
 
@@ -28,6 +30,8 @@ pub enum Error {
     Trace(TraceError),
     /// The dump cannot be read.
     Image(ImageError),
+    /// A running target cannot be read from outside.
+    Live(LiveError),
     /// A process cannot be looked into.
     Inspect(InspectError),
     /// A control request failed.
@@ -54,6 +58,7 @@ impl fmt::Display for Error {
             Error::Start(error) => error.fmt(out),
             Error::Trace(error) => error.fmt(out),
             Error::Image(error) => error.fmt(out),
+            Error::Live(error) => error.fmt(out),
             Error::Inspect(error) => error.fmt(out),
             Error::Control(error) => error.fmt(out),
             Error::Print(error) => write!(out, "cannot print: {error}"),
@@ -82,6 +87,12 @@ impl From<TraceError> for Error {
 impl From<ImageError> for Error {
     fn from(error: ImageError) -> Self {
         Error::Image(error)
+    }
+}
+
+impl From<LiveError> for Error {
+    fn from(error: LiveError) -> Self {
+        Error::Live(error)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::control::ask;
 use crate::error::Error;
 use crate::image;
 use crate::inspection;
+use crate::live;
 use crate::session::recording;
 
 /// Runs the task. Returns the exit status. For a launched program, this is the program's status, or 128+n if signal n
@@ -21,6 +22,7 @@ pub fn run(config: &Config) -> Result<u8, Error> {
         Task::Launch(launch) => recording::record(config, launch),
         Task::CheckProbe(launch) => check::check(launch),
         Task::Image(image) => image::read(config, image),
+        Task::Follow(image) => live::follow(config, image),
         Task::Inspect(inspect, launch) => attach::record(config, inspect, launch),
         Task::Core(core) => inspection::core_file::record(config, core),
         Task::Control(ask) => print::print(&ask::ask(ask)?),

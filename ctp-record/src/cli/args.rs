@@ -121,6 +121,10 @@ pub struct Args {
     #[arg(help_heading = help::INSTEAD, long, value_name = "FILE", conflicts_with = "command")]
     image: Option<PathBuf>,
 
+    /// Record as long as a simulator maps the file of --image to the program's memory
+    #[arg(help_heading = help::INSTEAD, long, requires = "image")]
+    follow: bool,
+
     /// The program that the dump or the core file was taken from
     #[arg(help_heading = help::INSTEAD, long, value_name = "ELF", conflicts_with = "command")]
     elf: Option<PathBuf>,
@@ -194,7 +198,12 @@ impl Args {
         }
         if let Some(dump) = self.image {
             let elf = self.elf;
-            return Ok(Task::Image(Image { dump, elf }));
+            let image = Image { dump, elf };
+            return Ok(if self.follow {
+                Task::Follow(image)
+            } else {
+                Task::Image(image)
+            });
         }
         if let Some(core) = self.inspect.core(self.elf.as_ref()) {
             return Ok(Task::Core(core));

@@ -35,6 +35,8 @@ pub enum Task {
     CheckProbe(Launch),
     /// Read a dump.
     Image(Image),
+    /// Record firmware whose memory is mapped to a file.
+    Follow(Image),
     /// Look into running processes, and record those with a probe as a launched program would be.
     Inspect(Inspect, Launch),
     /// Look into a core file.

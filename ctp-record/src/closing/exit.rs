@@ -18,6 +18,9 @@ impl Closing<'_> {
                 128 + signal
             ),
             ExitReason::Image => format!("read {subject}"),
+            _ if self.room.is_static => {
+                format!("recorded {subject} for {}", seconds(self.end.at.0))
+            }
             _ if self.processes.program_ended.is_some() => format!("{subject} ended {after}"),
             _ => format!("stopped {after}; {subject} goes on without being recorded"),
         }

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use ctp_nostd::layout::MAX_STATIONS;
-use ctp_trace::record::ExitReason;
 
 use super::Closing;
 use crate::cli::words::{counted, grouped};
@@ -18,10 +17,12 @@ impl Closing<'_> {
             grouped(self.room.stations.into()),
             grouped(self.end.refused),
         );
-        let remedy = match self.end.how {
-            ExitReason::Image => format!("Memory<{needed}>"),
-            _ if u64::from(MAX_STATIONS) < needed => return Some(self.far_too_many()),
-            _ => format!("-n {needed}"),
+        let remedy = if self.room.is_static {
+            format!("Memory<{needed}>")
+        } else if u64::from(MAX_STATIONS) < needed {
+            return Some(self.far_too_many());
+        } else {
+            format!("-n {needed}")
         };
         Some(format!(
             "all {places} places were taken; {remedy} would have kept the {refused} that were refused"

@@ -42,6 +42,7 @@ pub fn read(config: &Config, image: &Image) -> Result<u8, Error> {
     let closing = Closing {
         room: Room {
             stations: region.stations.len() as u32,
+            is_static: true,
             ..Room::default()
         },
         totals: Totals {

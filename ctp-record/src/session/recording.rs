@@ -231,6 +231,7 @@ pub fn closing_of<'c>(
     Closing {
         event_cost: cost::of_event(regions.first().region().header),
         room: Room {
+            is_static: false,
             stations: launch.stations,
             roomier: roomier(regions),
             backlog: Some(session.backlog.clone()),

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
@@ -23,6 +24,11 @@ pub struct Account {
 }
 
 impl Account {
+    /// Whether the function was spawned once.
+    pub fn is_spawned_once(self) -> bool {
+        self.spawned == 1
+    }
+
     /// The events of all tasks of the function.
     pub fn events(self) -> u64 {
         let ended = self.polls - self.pending;
@@ -129,14 +135,14 @@ fn lost_wakeup_of_an_embassy_task_is_named_by_line() {
 #[test]
 fn events_of_embassy_tasks_are_counted_exactly() {
     let Some(dumped) = dumped() else { return };
-    let mut attempted = attempted(&dumped.directory);
+    let mut attempted = attempted(dumped.directory.path());
     let main = attempted
         .remove("")
         .expect("the task that spawns the others");
     assert_eq!(main, 3, "it is born, runs and ends");
     for (name, account) in &dumped.printed.tasks {
         let found = attempted.remove(name).expect("the task is recorded");
-        if account.spawned == 1 {
+        if account.is_spawned_once() {
             assert_eq!(found, account.events(), "{name}");
         } else {
             // The station has the latest of these tasks only.
@@ -147,8 +153,8 @@ fn events_of_embassy_tasks_are_counted_exactly() {
 }
 
 /// The number of events of each coroutine of the trace, by name.
-fn attempted(directory: &TempDir) -> BTreeMap<String, u64> {
-    let bytes = fs::read(directory.path().join("ctp.data")).expect("there is a trace");
+pub fn attempted(directory: &Path) -> BTreeMap<String, u64> {
+    let bytes = fs::read(directory.join("ctp.data")).expect("there is a trace");
     let mut names = BTreeMap::new();
     let mut attempted = BTreeMap::new();
     for record in Reader::new(&bytes).expect("a trace").flatten() {

@@ -8,6 +8,7 @@ mod cortex_m;
 mod deadlocks;
 mod disturbed;
 mod embassy;
+mod embassy_live;
 mod family;
 mod interchange;
 mod lost_wakeup;

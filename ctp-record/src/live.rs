@@ -1,0 +1,35 @@
+//! Records firmware while it runs, by reading its memory from outside.
+//!
+//! ```text
+//!   file     memory that a simulator maps to a file
+//!   source   what each way to read memory provides
+//!   search   where the probe's memory is
+//!   memory   the probe's memory: two readings that agree, and signs of a reset
+//!   recording   the loop: read, pass, wait
+//! ```
+//! Each pass of the harvest reads a copy. The firmware is not changed, and does not know of the recorder.
+//! What it overwrites between two passes is counted as lost.
+
+mod file;
+mod memory;
+mod recording;
+mod search;
+mod source;
+mod words;
+
+use crate::cli::config::{Config, Image};
+use crate::error::Error;
+use crate::image::Firmware;
+use file::MappedFile;
+pub use source::SourceError;
+
+/// Records firmware whose memory is mapped to a file, until a signal, until the file disappears or until
+/// the firmware is reset.
+///
+/// # Errors
+/// No coroutine was recorded, or the trace could not be written.
+pub fn follow(config: &Config, image: &Image) -> Result<u8, Error> {
+    let firmware = Firmware::open(image)?;
+    let source = MappedFile::open(&image.dump)?;
+    recording::record(config, firmware, source)
+}

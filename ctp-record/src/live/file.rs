@@ -1,0 +1,86 @@
+//! Memory that a simulator maps to a file, such as QEMU with `-object memory-backend-file,share=on`.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::search::search;
+use super::source::{Source, SourceError};
+use crate::cli::words::shown;
+use crate::error::{Error, ImageError};
+
+/// A probe's eight slots of a coroutine last for 8 ms at 1 000 events a second.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// A file that is mapped by a running simulator.
+#[derive(Debug)]
+pub struct MappedFile {
+    path: PathBuf,
+    name: String,
+    file: File,
+}
+
+impl MappedFile {
+    /// Opens the file.
+    ///
+    /// # Errors
+    /// There is no such file, or it is a device.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let file = open(path).map_err(|error| ImageError::Input(path.to_owned(), error))?;
+        Ok(MappedFile {
+            path: path.to_owned(),
+            name: shown(path),
+            file,
+        })
+    }
+
+    /// Whether the path still leads to the file.
+    fn is_there(&self) -> bool {
+        let (Ok(named), Ok(open)) = (fs::metadata(&self.path), self.file.metadata()) else {
+            return false;
+        };
+        (named.dev(), named.ino()) == (open.dev(), open.ino())
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    let file = File::open(path)?;
+    let kind = file.metadata()?.file_type();
+    if kind.is_file() && !kind.is_char_device() {
+        Ok(file)
+    } else {
+        Err(io::Error::other("only a file can be followed"))
+    }
+}
+
+impl Source for MappedFile {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn find(&mut self) -> Result<Option<u64>, SourceError> {
+        let bytes = self.file.metadata()?.len();
+        search(self, 0..bytes)
+    }
+
+    fn read(&mut self, address: u64, buffer: &mut [u8]) -> Result<(), SourceError> {
+        if !self.is_there() {
+            return Err(SourceError::Disappeared);
+        }
+        Ok(self.file.read_exact_at(buffer, address)?)
+    }
+
+    fn hold(&mut self) -> Result<bool, SourceError> {
+        Ok(false)
+    }
+
+    fn release(&mut self) -> Result<(), SourceError> {
+        Ok(())
+    }
+
+    fn pause(&self) -> Duration {
+        PAUSE
+    }
+}
