@@ -21,30 +21,35 @@ use core::marker::PhantomData;
 use core::panic::Location;
 
 use crate::handle::coroutine::Coroutine;
-use crate::handle::{Kind, Memory};
-use crate::platform::{Platform, Probe};
+use crate::handle::{Kind, MemoryOf};
+use crate::memory::layout::{Compact, Full, Layout};
+use crate::platform::{Platform, Probe, ProbeLayout};
 use crate::protocol::wait::Wait;
 use crate::sync::Ordering;
 use task::Task;
 pub use traced_wait::TracedWait;
 
-/// The memory of a program on embassy: a [`Memory`], and which task has which station of the memory.
-/// Define a static of this type with [`embassy!`](crate::embassy!).
+/// The memory of a program on embassy: a [`Memory`](crate::Memory), and which task has which station of
+/// the memory. Define a static of this type with [`embassy!`](crate::embassy!).
 ///
 /// `P` is the platform: the clock, and the `Local` of each core. The memory has room for `STATIONS`
 /// tasks, and for `ENTRIES` lines and as many names. A new task takes a station that no task has had.
 /// If there is none, it takes the station of a task that has ended. A task in the storage of a task
 /// that has ended always takes that task's station.
 #[repr(C)] // a dump of the static begins with the memory
-pub struct Embassy<P, const STATIONS: usize, const ENTRIES: usize = 16> {
-    memory: Memory<STATIONS, ENTRIES>,
+pub struct Embassy<P, const STATIONS: usize, const ENTRIES: usize = 16, L: Layout = Full> {
+    memory: MemoryOf<L, STATIONS, ENTRIES>,
     /// The task in each station.
     tasks: [Task; STATIONS],
     platform: PhantomData<fn() -> P>,
 }
 
-impl<P, const STATIONS: usize, const ENTRIES: usize> core::fmt::Debug
-    for Embassy<P, STATIONS, ENTRIES>
+/// Like [`Embassy`], with a [`CompactMemory`](crate::CompactMemory): 256 bytes a task instead of 1 KiB.
+pub type CompactEmbassy<P, const STATIONS: usize, const ENTRIES: usize = 8> =
+    Embassy<P, STATIONS, ENTRIES, Compact>;
+
+impl<P, const STATIONS: usize, const ENTRIES: usize, L: Layout> core::fmt::Debug
+    for Embassy<P, STATIONS, ENTRIES, L>
 {
     fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         out.debug_struct("Embassy")
@@ -53,23 +58,25 @@ impl<P, const STATIONS: usize, const ENTRIES: usize> core::fmt::Debug
     }
 }
 
-impl<P: Platform, const STATIONS: usize, const ENTRIES: usize> Default
-    for Embassy<P, STATIONS, ENTRIES>
+impl<P: Platform, const STATIONS: usize, const ENTRIES: usize, L: ProbeLayout> Default
+    for Embassy<P, STATIONS, ENTRIES, L>
 {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<P: Platform, const STATIONS: usize, const ENTRIES: usize> Embassy<P, STATIONS, ENTRIES> {
+impl<P: Platform, const STATIONS: usize, const ENTRIES: usize, L: ProbeLayout>
+    Embassy<P, STATIONS, ENTRIES, L>
+{
     /// Creates memory that is ready for use, at compile time.
     pub const fn new() -> Self {
-        Self::with_memory(Memory::new())
+        Self::with_memory(MemoryOf::new())
     }
 
     /// Uses this memory, for example a memory [with
-    /// aggregates](Memory::with_aggregates).
-    pub const fn with_memory(memory: Memory<STATIONS, ENTRIES>) -> Self {
+    /// aggregates](crate::Memory::with_aggregates).
+    pub const fn with_memory(memory: MemoryOf<L, STATIONS, ENTRIES>) -> Self {
         Embassy {
             memory,
             tasks: [const { Task::new() }; STATIONS],
@@ -78,7 +85,7 @@ impl<P: Platform, const STATIONS: usize, const ENTRIES: usize> Embassy<P, STATIO
     }
 
     /// The probe of this memory, for everything that the hooks do not record.
-    pub fn probe(&'static self) -> Probe<P> {
+    pub fn probe(&'static self) -> Probe<P, L> {
         self.memory.probe()
     }
 
@@ -103,7 +110,7 @@ impl<P: Platform, const STATIONS: usize, const ENTRIES: usize> Embassy<P, STATIO
     /// let frame = CTP.traced(FRAMES.receive()).await;
     /// ```
     #[track_caller]
-    pub fn traced<F: Future>(&'static self, future: F) -> TracedWait<P, F, STATIONS, ENTRIES> {
+    pub fn traced<F: Future>(&'static self, future: F) -> TracedWait<P, F, STATIONS, ENTRIES, L> {
         self.traced_as(Wait::unknown(), future)
     }
 
@@ -112,7 +119,7 @@ impl<P: Platform, const STATIONS: usize, const ENTRIES: usize> Embassy<P, STATIO
         &'static self,
         wait: Wait,
         future: F,
-    ) -> TracedWait<P, F, STATIONS, ENTRIES> {
+    ) -> TracedWait<P, F, STATIONS, ENTRIES, L> {
         TracedWait::new(self, wait, future)
     }
 
@@ -199,7 +206,7 @@ impl<P: Platform, const STATIONS: usize, const ENTRIES: usize> Embassy<P, STATIO
     }
 
     /// The trace of a living task.
-    fn trace(&'static self, index: u32) -> Coroutine<P> {
+    fn trace(&'static self, index: u32) -> Coroutine<P, L> {
         self.probe()
             .trace_of(index, self.tasks[index as usize].progress())
     }

@@ -143,7 +143,7 @@ mod future;
 mod embassy;
 
 #[cfg(not(loom))]
-pub use embassy::{Embassy, TracedWait};
+pub use embassy::{CompactEmbassy, Embassy, TracedWait};
 #[cfg(all(feature = "linux", feature = "alloc"))]
 pub use future::waits_for_in;
 #[cfg(feature = "linux")]

@@ -6,7 +6,8 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use super::Embassy;
-use crate::platform::Platform;
+use crate::memory::layout::{Full, Layout};
+use crate::platform::{Platform, ProbeLayout};
 use crate::protocol::wait::Wait;
 
 /// A future that announces a wait whenever it returns `Pending`. Made by
@@ -14,17 +15,18 @@ use crate::protocol::wait::Wait;
 /// future.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
-pub struct TracedWait<P: 'static, F, const STATIONS: usize, const ENTRIES: usize> {
-    embassy: &'static Embassy<P, STATIONS, ENTRIES>,
+pub struct TracedWait<P: 'static, F, const STATIONS: usize, const ENTRIES: usize, L: Layout = Full>
+{
+    embassy: &'static Embassy<P, STATIONS, ENTRIES, L>,
     wait: Wait,
     future: F,
 }
 
-impl<P: Platform, F: Future, const STATIONS: usize, const ENTRIES: usize>
-    TracedWait<P, F, STATIONS, ENTRIES>
+impl<P: Platform, F: Future, const STATIONS: usize, const ENTRIES: usize, L: ProbeLayout>
+    TracedWait<P, F, STATIONS, ENTRIES, L>
 {
     pub(super) fn new(
-        embassy: &'static Embassy<P, STATIONS, ENTRIES>,
+        embassy: &'static Embassy<P, STATIONS, ENTRIES, L>,
         wait: Wait,
         future: F,
     ) -> Self {
@@ -36,8 +38,8 @@ impl<P: Platform, F: Future, const STATIONS: usize, const ENTRIES: usize>
     }
 }
 
-impl<P: Platform, F: Future, const STATIONS: usize, const ENTRIES: usize> Future
-    for TracedWait<P, F, STATIONS, ENTRIES>
+impl<P: Platform, F: Future, const STATIONS: usize, const ENTRIES: usize, L: ProbeLayout> Future
+    for TracedWait<P, F, STATIONS, ENTRIES, L>
 {
     type Output = F::Output;
 

@@ -79,7 +79,7 @@ impl<P: Platform, L: ProbeLayout> StationHandle<P, L> {
         StationHandle::of_use(probe, index, station.generation.load(Ordering::Relaxed))
     }
 
-    fn of_use(probe: Probe<P>, index: u32, generation: u32) -> Self {
+    fn of_use(probe: Probe<P, L>, index: u32, generation: u32) -> Self {
         StationHandle {
             station: &probe.region.stations[index as usize],
             index,
