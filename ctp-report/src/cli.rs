@@ -18,6 +18,8 @@ use ctp_trace::escape::escaped_lines;
 use crate::config::ignore::Ignore;
 use crate::config::{Config, DEFAULT_INPUT, Detail, View};
 use crate::output;
+use crate::terminal;
+use crate::text::Width;
 use options::{
     ExchangeArgs, FilterArgs, FlameArgs, SitesArgs, StuckArgs, SymbolArgs, Target, TimelineArgs,
     ViewArgs,
@@ -131,6 +133,12 @@ struct Cli {
     /// When to use colour (auto: on a terminal, unless NO_COLOR is set)
     #[arg(help_heading = GENERAL, long, value_name = "WHEN", default_value = "auto")]
     color: clap::ColorChoice,
+    /// Wrap lines at this many columns; by default at the width of the terminal, or COLUMNS
+    #[arg(help_heading = GENERAL, long, value_name = "COLUMNS", value_parser = values::parse_columns)]
+    width: Option<usize>,
+    /// Wrap only sentences, and shorten no name, as if the output were not a terminal
+    #[arg(help_heading = GENERAL, long, conflicts_with = "width")]
+    wide: bool,
     /// Memory limit, like 2G; by default 256 MiB plus twice the size of the trace
     #[arg(help_heading = GENERAL, long, value_name = "SIZE", value_parser = values::parse_size)]
     max_memory: Option<u64>,
@@ -282,6 +290,11 @@ impl Cli {
             clap::ColorChoice::Always => ColorChoice::Always,
             clap::ColorChoice::Never => ColorChoice::Never,
         };
+        let width = match self.width {
+            _ if self.wide => Width::Full,
+            Some(columns) => Width::Columns(columns),
+            None => terminal::width(),
+        };
         let json = self.json;
         let skip = Ignore(std::mem::take(&mut self.symbols.skip));
         let (max_module, max_memory) = (self.symbols.max_module, self.max_memory);
@@ -297,6 +310,7 @@ impl Cli {
             json,
             detail,
             color,
+            width,
         }
     }
 

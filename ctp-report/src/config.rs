@@ -11,6 +11,7 @@ use symbolize::SearchPaths;
 
 use crate::config::filter::Filter;
 use crate::config::ignore::Ignore;
+use crate::text::Width;
 
 /// The trace that is read by default.
 pub const DEFAULT_INPUT: &str = "ctp.data";
@@ -39,6 +40,8 @@ pub struct Config {
     pub detail: Detail,
     /// Whether to colour verdicts.
     pub color: ColorChoice,
+    /// The width of the page.
+    pub width: Width,
 }
 
 impl Config {

@@ -87,7 +87,7 @@ impl<'o> Output<'o> {
         if config.json {
             Output::Json(out)
         } else {
-            Output::Page(Page::terminal(out))
+            Output::Page(Page::terminal(out, config.width))
         }
     }
 }

@@ -8,7 +8,7 @@
 //! - `document` has the parts that the pages and JSON documents of all views share.
 //! - `findings` lists what went wrong in a trace. `evidence` has the facts behind findings and views.
 //! - `names` finds functions and lines. `load` and `import` read the trace.
-//! - `config`, `output`, `text` and `time_scale` do not depend on traces.
+//! - `config`, `output`, `terminal`, `text` and `time_scale` do not depend on traces.
 //!
 //! It provides: text, JSON, flame graphs and timelines from a trace file, on any machine.
 //! You provide: the file of the recorded program, if you want names that the trace does not have.
@@ -40,6 +40,8 @@ mod import;
 
 mod output;
 
+mod terminal;
+
 mod text;
 
 mod time_scale;
@@ -51,3 +53,4 @@ pub use config::{
 pub use findings::gate::Status;
 pub use load::memory::end_when_too_large;
 pub use run::{is_broken_pipe, run};
+pub use text::Width;

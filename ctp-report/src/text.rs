@@ -1,14 +1,17 @@
 //! Text output: escapes, widths, numbers, tables and pages.
 
+mod distinct;
 mod escape;
 mod layout;
 mod page;
 pub mod table;
 pub mod units;
+mod width;
+mod wrap;
 pub mod xml;
 
 pub use escape::{bound, escape, escape_bytes, shell_word};
-pub use layout::{
-    EDGE, FEW, WIDTH, capitalized, columns, cut, cut_middle, few, flow, spread, words,
-};
+pub use layout::{FEW, capitalized, columns, cut, cut_middle, few, spread};
 pub use page::{Page, Sections};
+pub use width::Width;
+pub use wrap::words;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anstream::ColorChoice;
 use ctp_report::{
     By, Config, Detail, ExportView, FlameView, Format, HtmlView, SiteField, SitesView, Sort,
-    StacksView, StuckView, TimelineView, TracksView, View, run,
+    StacksView, StuckView, TimelineView, TracksView, View, Width, run,
 };
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::THRESHOLD;
@@ -24,15 +24,20 @@ pub fn report(bytes: &[u8]) {
     fs::write(&path, trace).expect("there is room in the temporary directory");
     let id = u32::from(bytes[bytes.len() / 2]);
     for view in views(id) {
-        for json in [false, true] {
+        for (json, width) in [
+            (false, Width::Full),
+            (false, Width::Columns(40)),
+            (true, Width::Full),
+        ] {
+            let config = config(&path, view.clone(), json, width);
             // An error is fine: the trace may be unreadable.
-            drop(run(&config(&path, view.clone(), json), &mut Vec::new()));
+            drop(run(&config, &mut Vec::new()));
         }
     }
     fs::remove_file(path).expect("the file is still there");
 }
 
-fn config(input: &Path, view: View, json: bool) -> Config {
+fn config(input: &Path, view: View, json: bool, width: Width) -> Config {
     Config {
         input: input.to_owned(),
         run: None,
@@ -44,6 +49,7 @@ fn config(input: &Path, view: View, json: bool) -> Config {
         json,
         detail: Detail::Verbose,
         color: ColorChoice::Never,
+        width,
     }
 }
 

@@ -108,6 +108,8 @@ mod tests {
             "quiet",
             "verbose",
             "color",
+            "width",
+            "wide",
             "run",
             "symfs",
             "debug_dir",

@@ -17,6 +17,15 @@ pub fn parse_percent(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "write a number from 0 to 100".to_owned())
 }
 
+/// Parses a number of columns.
+///
+/// # Errors
+/// If the text is not a number of at least 1.
+pub fn parse_columns(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|columns| 0 < *columns);
+    number.ok_or_else(|| "write a number of columns, like 100".to_owned())
+}
+
 /// Parses a time span, as `1s,5s`, `1s,` or `,5s`. Without a second value, the span has no end.
 ///
 /// # Errors

@@ -22,14 +22,14 @@ pub fn write(page: &mut Page, model: &Model, names: &Names, detail: Detail) -> i
         Some(imported) => about_the_import(model, imported),
         None => about_the_run(model),
     };
-    page.lines(&text::flow("# ", "#   ", "   ", &run))?;
-    page.lines(&text::flow("# ", "#   ", ", ", &about_the_trace(model)))?;
+    page.list("# ", "#   ", "   ", &run)?;
+    page.list("# ", "#   ", ", ", &about_the_trace(model))?;
     about_the_window(model)
         .iter()
         .chain(&about_the_totals(model))
         .try_for_each(|line| page.line(line))?;
     if detail == Detail::Verbose && model.imported.is_none() {
-        page.lines(&text::flow("# ", "#   ", "   ", &about_the_recorder(model)))?;
+        page.list("# ", "#   ", "   ", &about_the_recorder(model))?;
     }
     let mut notes = notes::notes(model, names);
     if detail == Detail::Verbose {
@@ -54,8 +54,8 @@ fn about_the_run(model: &Model) -> Vec<String> {
         words.join(" ")
     };
     vec![
-        format!("command: {}", text::cut(&command, 80)),
-        format!("host: {}", text::cut(&text::escape(&model.start.host), 40)),
+        format!("command: {command}"),
+        format!("host: {}", text::escape(&model.start.host)),
         format!("date: {}", units::date(model.start.started_unix_ns)),
         format!("duration: {}", units::duration(model.duration())),
         format!("ended: {}", exit_description(model)),

@@ -9,9 +9,6 @@ use crate::text::{self, units};
 /// Maximum number of blockers on a page.
 pub const MAX_SHOWN: usize = 3;
 
-/// Maximum width of the text of a field, in columns.
-const ROOM: usize = 80;
-
 /// A field and its text.
 pub type Field = (&'static str, String);
 
@@ -20,9 +17,9 @@ pub type Field = (&'static str, String);
 pub fn fields(all: &[ShownBlocker], others: usize, says_more: bool) -> Vec<Field> {
     let mut fields = Vec::new();
     for blocker in all.iter().take(MAX_SHOWN) {
-        fields.push((field(blocker), text::cut_middle(&subject(blocker), ROOM)));
+        fields.push((field(blocker), subject(blocker)));
         let more = does(blocker).filter(|_| says_more);
-        fields.extend(more.map(|more| ("", text::cut_middle(&more, ROOM))));
+        fields.extend(more.map(|more| ("", more)));
     }
     fields.extend(and_others(all, MAX_SHOWN, others).map(|others| ("", others)));
     fields
@@ -100,10 +97,7 @@ fn clause(blocker: &ShownBlocker) -> String {
 
 /// The name of the field for a blocker, and the text of the blocker.
 pub fn reported(blocker: &ShownBlocker) -> (&'static str, String) {
-    (
-        field(blocker),
-        text::cut_middle(&subject(blocker), ROOM - 12),
-    )
+    (field(blocker), subject(blocker))
 }
 
 /// Why the blocker is not certain, unless the caveat is only about timing.

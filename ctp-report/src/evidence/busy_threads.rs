@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::load::Model;
 use crate::names::Names;
-use crate::text::{self, units};
+use crate::text::units;
 
 /// A coroutine that blocks the thread of other coroutines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -71,7 +71,7 @@ impl Busy {
 impl ThreadBlocker {
     /// Formats `is blocked by id 6 hog, for 4.7 s`.
     pub fn blocks(&self) -> String {
-        let subject = format!("id {} {}", self.id, text::cut_middle(&self.name, 40));
+        let subject = format!("id {} {}", self.id, self.name);
         let long = units::duration_ns(self.runs_ns);
         format!("is blocked by {subject}, for {long}")
     }

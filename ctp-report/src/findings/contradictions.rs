@@ -10,7 +10,7 @@ use crate::evidence::proof::{self, Step};
 use crate::findings::{Finding, LISTED, and_more};
 use crate::load::Model;
 use crate::names::Names;
-use crate::text::{self, Page, units};
+use crate::text::{Page, units};
 
 /// A coroutine with contradictions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -65,9 +65,9 @@ impl Finding for Vec<Broken> {
         let rest = format!("  events of {coroutines} {rest}");
         page.headline("BROKEN", &rest)?;
         for broken in self.iter().take(LISTED) {
-            let name = format!("  id {} {}", broken.id, text::cut_middle(&broken.name, 40));
+            let name = format!("  id {} {}", broken.id, broken.name);
             let times = units::counted(broken.count, "contradiction");
-            page.line(&text::spread(&name, &times))?;
+            page.spread(&name, &times)?;
             for proof in &broken.proofs {
                 proof.before.write(page)?;
                 proof.after.write(page)?;

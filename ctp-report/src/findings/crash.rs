@@ -10,7 +10,7 @@ use crate::evidence::proof::{self, Step};
 use crate::findings::{Finding, LISTED, and_more};
 use crate::load::{Model, exit_reason};
 use crate::names::Names;
-use crate::text::{self, Page, units};
+use crate::text::{Page, units};
 
 /// The end of a program by a fault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -104,7 +104,7 @@ fn suspect(model: &Model, names: &Names, coroutine: &Coroutine) -> Option<Suspec
     if let Some(stats) = model.trace_model.resumed_from(coroutine)
         && let Some(at) = names.at(stats.site)
     {
-        proof.what += &format!(", resumed after its wait at {}", text::cut_middle(&at, 40));
+        proof.what += &format!(", resumed after its wait at {at}");
     }
     Some(Suspect {
         id: coroutine.id.0,
@@ -118,11 +118,7 @@ impl Suspect {
     /// Writes the suspect, without its name if the headline has named it already.
     fn write(&self, page: &mut Page, is_named: bool) -> io::Result<()> {
         if !is_named {
-            page.line(&format!(
-                "  id {} {}",
-                self.id,
-                text::cut_middle(&self.name, 60)
-            ))?;
+            page.line(&format!("  id {} {}", self.id, self.name))?;
         }
         self.proof.write(page)
     }
@@ -138,9 +134,7 @@ impl Crash {
     /// The headline, a sentence.
     pub fn headline(&self) -> String {
         let signal = &self.signal;
-        let subject = |suspect: &Suspect| {
-            format!("id {} {}", suspect.id, text::cut_middle(&suspect.name, 40))
-        };
+        let subject = |suspect: &Suspect| format!("id {} {}", suspect.id, suspect.name);
         match (self.tid, &self.suspects[..]) {
             (_, []) if self.has_hidden => {
                 format!(

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::findings::Finding;
 use crate::load::Model;
 use crate::names::{Names, duplicates, label};
-use crate::text::{self, Page, units};
+use crate::text::{Page, units};
 
 /// Coroutines that were alive at a clean end, in the same state at the same place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -80,16 +80,14 @@ impl Finding for Vec<Leak> {
             units::counted(count as u64, "coroutine")
         ))?;
         self.iter().try_for_each(|leak| {
-            let function = text::cut_middle(&leak.function, 36);
+            let function = &leak.function;
             let count = units::grouped(leak.count as u64);
             let named = label::few_names(&leak.names);
-            let named = named.map(|named| format!(", as {}", text::cut(&named, 24)));
+            let named = named.map(|named| format!(", as {named}"));
             let named = named.unwrap_or_default();
             let left = format!("  {count} x {function}  ({}{named})", leak.state);
             let at = leak.at.as_deref().unwrap_or("(place not recorded)");
-            let room = text::WIDTH.saturating_sub(text::columns(&left) + 2);
-            let right = text::cut_middle(at, room.min(44));
-            page.line(&text::spread(&left, &right))
+            page.spread(&left, at)
         })
     }
 }

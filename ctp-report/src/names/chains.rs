@@ -7,7 +7,6 @@ use symbolize::{Avma, Lookup, Symbolizer};
 
 use crate::names::user_code::{UserCode, is_of_package};
 use crate::names::{Label, label};
-use crate::text;
 
 /// An await chain, as shown on pages and in JSON documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -133,11 +132,11 @@ impl Awaits {
 }
 
 fn frame_text(frame: &Label, file: Option<&str>) -> String {
-    let function = text::cut_middle(frame.function.as_deref().unwrap_or("?"), 40);
+    let function = frame.function.as_deref().unwrap_or("?");
     match (frame.line.filter(|_| !frame.in_function), frame.short()) {
         (Some(line), _) if frame.file.as_deref() == file => format!("{function} :{line}"),
         (_, Some(at)) => format!("{function} {at}"),
-        _ => function,
+        _ => function.to_owned(),
     }
 }
 

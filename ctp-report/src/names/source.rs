@@ -14,6 +14,9 @@ use files::{SourceFile, SourceFiles};
 /// Number of lines shown above the line of the place.
 const ABOVE: u32 = 2;
 
+/// Maximum width of a line, in columns.
+const MAX_COLUMNS: usize = 240;
+
 /// Location of source files, and the start of the recording, to detect later changes.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
@@ -39,9 +42,9 @@ pub fn excerpt(sources: &Sources, label: &Label) -> Vec<String> {
 /// Formats a line. A line may be as long as the file, and longer when escaped, so the line is cut first.
 fn show(number: u32, source: &str, marked: bool) -> String {
     let mark = if marked { '>' } else { ' ' };
-    let start: String = source.chars().take(text::WIDTH).collect();
+    let start: String = source.chars().take(MAX_COLUMNS).collect();
     let source = text::escape(&start.trim_end().replace('\t', "    "));
-    text::cut(&format!("  {mark}{number:>5} | {source}"), text::WIDTH)
+    text::cut(&format!("  {mark}{number:>5} | {source}"), MAX_COLUMNS)
 }
 
 impl Sources {

@@ -8,14 +8,17 @@ use std::io::{self, Write};
 
 use ctp_trace::escape::escaped;
 
-use crate::text;
+use super::table::{self, Column};
+use super::wrap::{List, wrap};
+use crate::text::{self, Width};
 
 pub use html::Sections;
 
-/// Writes a page. Lines are cut to the page width and contain no control sequences except colours. Names
-/// and paths come from the program and are not trusted.
+/// Writes a page. Lines are wrapped to the page width and contain no control sequences except colours.
+/// Names and paths come from the program and are not trusted.
 pub struct Page<'a> {
     format: Box<dyn PageFormat + 'a>,
+    width: Width,
 }
 
 /// A format of pages. The texts have no control characters.
@@ -44,9 +47,10 @@ trait PageFormat {
 
 impl<'a> Page<'a> {
     /// Creates an empty page for a terminal, with coloured verdicts.
-    pub fn terminal(out: &'a mut dyn Write) -> Self {
+    pub fn terminal(out: &'a mut dyn Write, width: Width) -> Self {
         Page {
-            format: Box::new(terminal::Terminal(out)),
+            format: Box::new(terminal::Terminal::new(out, width)),
+            width,
         }
     }
 
@@ -54,6 +58,7 @@ impl<'a> Page<'a> {
     pub fn markdown(out: &'a mut dyn Write, title: &str) -> io::Result<Self> {
         Ok(Page {
             format: Box::new(markdown::Markdown::new(out, &escaped(title))?),
+            width: Width::Full,
         })
     }
 
@@ -61,13 +66,24 @@ impl<'a> Page<'a> {
     pub fn html(sections: &'a mut Sections) -> Self {
         Page {
             format: Box::new(sections),
+            width: Width::Full,
         }
     }
 
-    /// Writes a line.
+    /// The width of the page.
+    pub fn width(&self) -> Width {
+        self.width
+    }
+
+    /// Writes a line. A line that is wider than the page is wrapped.
     pub fn line(&mut self, line: &str) -> io::Result<()> {
-        let line = text::cut(&escaped(line), text::WIDTH);
-        self.format.line(line.trim_end())
+        let line = escaped(line);
+        match self.width.limit() {
+            Some(limit) => wrap(&line, limit)
+                .iter()
+                .try_for_each(|line| self.format.line(line.trim_end())),
+            None => self.format.line(line.trim_end()),
+        }
     }
 
     /// Writes several lines.
@@ -75,9 +91,72 @@ impl<'a> Page<'a> {
         lines.iter().try_for_each(|line| self.line(line))
     }
 
+    /// Writes lines of which the ends are not important. They are cut at the width of the page.
+    pub fn cut_lines(&mut self, lines: &[String]) -> io::Result<()> {
+        let limit = self.width.limit().unwrap_or(usize::MAX);
+        let mut lines = lines.iter().map(|line| text::cut(&escaped(line), limit));
+        lines.try_for_each(|line| self.line(&line))
+    }
+
+    /// Writes a text at the left and a text at the right edge. If there is no room for both, the right text
+    /// begins a line of its own.
+    pub fn spread(&mut self, left: &str, right: &str) -> io::Result<()> {
+        self.spread_with_note(left, right, "")
+    }
+
+    /// Like [`Self::spread`], with a note to the right of the edge.
+    pub fn spread_with_note(&mut self, left: &str, right: &str, note: &str) -> io::Result<()> {
+        let line = text::spread(left, right, self.width.edge()) + note;
+        if self.width.fits(text::columns(&line)) {
+            return self.line(&line);
+        }
+        let spaces = left.len() - left.trim_start_matches(' ').len();
+        self.line(left)?;
+        self.line(&format!("{:indent$}{right}{note}", "", indent = spaces + 4))
+    }
+
+    /// Writes items, on as many lines as necessary. All lines but the first begin with `indent`.
+    pub fn list(
+        &mut self,
+        first: &str,
+        indent: &str,
+        separator: &str,
+        items: &[String],
+    ) -> io::Result<()> {
+        let list = List {
+            first,
+            indent,
+            separator,
+            items,
+        };
+        self.lines(&list.lines(self.width.of_lists()))
+    }
+
     /// Writes a sentence, wrapped into lines. All lines but the first begin with `indent`.
     pub fn sentence(&mut self, first: &str, indent: &str, sentence: &str) -> io::Result<()> {
-        self.lines(&text::flow(first, indent, " ", &text::words(sentence)))
+        let list = List {
+            first,
+            indent,
+            separator: " ",
+            items: &text::words(sentence),
+        };
+        self.lines(&list.lines(self.width.of_sentences()))
+    }
+
+    /// Writes a table. `below` writes what follows the row of this index.
+    pub fn table(
+        &mut self,
+        heads: &[Column],
+        rows: &[Vec<String>],
+        mut below: impl FnMut(&mut Self, usize) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let table = table::layout(heads, rows, self.width);
+        self.lines(&table.heading)?;
+        for (at, row) in table.rows.iter().enumerate() {
+            self.lines(row)?;
+            below(self, at)?;
+        }
+        Ok(())
     }
 
     /// Writes an empty line.
@@ -97,9 +176,7 @@ impl<'a> Page<'a> {
 
     /// Like [`Self::headline`], with a text at the right edge.
     pub fn spread_headline(&mut self, word: &str, rest: &str, right: &str) -> io::Result<()> {
-        let room = text::WIDTH.saturating_sub(text::columns(word));
-        let rest = text::cut(&escaped(rest), room);
-        self.format.headline(word, &rest, right)
+        self.format.headline(word, &escaped(rest), right)
     }
 
     /// Whether to suggest commands at the end of the page.

@@ -42,6 +42,7 @@
 //! | AGG-09 | `histogram_summary`: a group without data is shown as such |
 //! | AGG-16 | `histogram_summary`: durations that were left out stand next to the figures |
 //! | AGG-18 | `sites_fields`, `filter_*`: the requested columns, order and rows, and how many rows are left out |
+//! | AGG-18 | `narrow_*`: pages in narrow terminals; rows that differ never look the same |
 //! | AGG-19 | `histogram_summary`, `sites_summary`: an unfinished wait is an age |
 //! | AGG-22 | `histogram_mixed`: figures of a plain v1 peer, computed from its events |
 //! | CTP-21 | `stuck_busy`: coroutines that run, or were created and never ran |
@@ -120,19 +121,27 @@ fn pages_are_as_before() {
     );
 }
 
+/// The width of the page does not change what is read or how the program ends.
 #[test]
-fn no_line_is_too_long() {
+fn no_line_is_wider_than_the_terminal() {
+    const DATA: [&str; 9] = [
+        "--dump", "--json", "--folded", "--help", "--export", "--width", "--flame", "-D", "--color",
+    ];
+    let test_dir = TestDir::new();
     for case in cases() {
-        let data = ["dump", "json", "folded", "help"];
-        let name = case.file_stem().unwrap().to_str().unwrap().to_owned();
-        if data.iter().any(|sort| name.contains(sort)) {
+        let text = fs::read_to_string(&case).unwrap();
+        let first = text.lines().next().unwrap_or_default();
+        if first.split_whitespace().any(|word| DATA.contains(&word)) {
             continue;
         }
-        for line in fs::read_to_string(case.with_extension("stdout"))
-            .unwrap_or_default()
-            .lines()
-        {
-            assert!(line.chars().count() <= 100, "{name}: {line}");
+        for (columns, width) in [(40, "40"), (80, "80")] {
+            let args: Vec<&str> = first.split_whitespace().chain(["--width", width]).collect();
+            let output = test_dir.report(&args);
+            let status = text.lines().nth(1).unwrap_or("0").parse().ok();
+            assert_eq!(output.status.code(), status, "{args:?}");
+            for line in String::from_utf8(output.stdout).unwrap().lines() {
+                assert!(line.chars().count() <= columns, "{args:?}: {line}");
+            }
         }
     }
 }

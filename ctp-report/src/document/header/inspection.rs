@@ -15,7 +15,7 @@ use crate::text::{self, Page, units};
 pub fn write(page: &mut Page, model: &Model, names: &Names) -> io::Result<()> {
     for (id, process) in model.trace_model.inspected() {
         let about = about(model, id, process);
-        page.lines(&text::flow("# ", "#   ", "   ", &about))?;
+        page.list("# ", "#   ", "   ", &about)?;
     }
     page.sentence("# ", "#   ", &reading_method(model))?;
     let all = model.trace_model.inspected();
@@ -58,7 +58,7 @@ fn about(model: &Model, id: ProcessId, process: &InspectedProcess) -> Vec<String
 fn origin(model: &Model, pid: u32, process: &InspectedProcess) -> Vec<String> {
     vec![
         format!("process: {pid} {}", program(model)),
-        format!("host: {}", text::cut(&text::escape(&model.start.host), 40)),
+        format!("host: {}", text::escape(&model.start.host)),
         format!("date: {}", units::date(model.start.started_unix_ns)),
         format!("looks: {}", looks(process)),
     ]
@@ -68,7 +68,7 @@ fn origin(model: &Model, pid: u32, process: &InspectedProcess) -> Vec<String> {
 fn origin_of_core(model: &Model, pid: u32, process: &InspectedProcess) -> Vec<String> {
     let file = text::escape_bytes(&process.core_file);
     vec![
-        format!("core file: {}", text::cut_middle(&file, 60)),
+        format!("core file: {file}"),
         format!("process: {pid} {}", program(model)),
     ]
 }

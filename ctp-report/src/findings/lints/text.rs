@@ -27,9 +27,9 @@ fn of_sort(page: &mut Page, places: &[LintPlace], tool: &str) -> io::Result<()> 
     let lint = places[0].lint;
     let mut words = text::words(&format!("{}: {}", lint.name, lint.advice));
     words.extend(lint.see.map(|option| format!("{tool} {option}")));
-    page.lines(&text::flow("  ", "    ", " ", &words))?;
-    let shown = places.iter().take(PLACES);
-    shown.map(line).try_for_each(|line| page.line(&line))?;
+    page.list("  ", "    ", " ", &words)?;
+    let mut shown = places.iter().take(PLACES);
+    shown.try_for_each(|shown| line(page, shown))?;
     match places.len().saturating_sub(PLACES) {
         0 => Ok(()),
         1 => page.line("    and 1 place more (--json has all)"),
@@ -37,16 +37,13 @@ fn of_sort(page: &mut Page, places: &[LintPlace], tool: &str) -> io::Result<()> 
     }
 }
 
-fn line(lint_place: &LintPlace) -> String {
-    let function = text::cut_middle(&lint_place.function, 30);
+fn line(page: &mut Page, lint_place: &LintPlace) -> io::Result<()> {
+    let function = &lint_place.function;
     let left = format!(
         "    {} x {function}  {}",
         grouped(lint_place.coroutines),
         (lint_place.lint.message)(lint_place)
     );
-    let at = text::cut_middle(
-        lint_place.at.as_deref().unwrap_or("(place not recorded)"),
-        40,
-    );
-    text::spread(&left, &at)
+    let at = lint_place.at.as_deref().unwrap_or("(place not recorded)");
+    page.spread(&left, at)
 }

@@ -5,22 +5,38 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 
 use super::PageFormat;
-use crate::text;
+use crate::text::wrap::{List, wrap};
+use crate::text::{self, Width};
 
 /// Lines of text with coloured verdicts.
-pub(super) struct Terminal<'a>(pub &'a mut dyn Write);
+pub(super) struct Terminal<'a> {
+    out: &'a mut dyn Write,
+    width: Width,
+}
+
+impl<'a> Terminal<'a> {
+    pub fn new(out: &'a mut dyn Write, width: Width) -> Self {
+        Terminal { out, width }
+    }
+}
 
 impl PageFormat for Terminal<'_> {
     fn line(&mut self, line: &str) -> io::Result<()> {
-        writeln!(self.0, "{line}")
+        writeln!(self.out, "{line}")
     }
 
     fn gap(&mut self) -> io::Result<()> {
-        writeln!(self.0)
+        writeln!(self.out)
     }
 
     fn title(&mut self, title: &str) -> io::Result<()> {
-        let lines = text::flow("", "  ", " ", &text::words(title));
+        let list = List {
+            first: "",
+            indent: "  ",
+            separator: " ",
+            items: &text::words(title),
+        };
+        let lines = list.lines(self.width.of_sentences());
         lines.iter().try_for_each(|line| self.line(line))
     }
 
@@ -28,10 +44,13 @@ impl PageFormat for Terminal<'_> {
         let style = severity(word);
         let line = match right {
             "" => format!("{word}{rest}"),
-            right => text::spread(&format!("{word}{rest}"), right),
+            right => text::spread(&format!("{word}{rest}"), right, self.width.edge()),
         };
-        let line = text::cut(&line, text::WIDTH);
-        writeln!(self.0, "{style}{word}{style:#}{}", &line[word.len()..])
+        let lines = wrap(&line, self.width.limit().unwrap_or(usize::MAX));
+        let (first, more) = lines.split_first().expect("a line is at least one line");
+        let rest = first.strip_prefix(word).unwrap_or_default();
+        writeln!(self.out, "{style}{word}{style:#}{rest}")?;
+        more.iter().try_for_each(|line| self.line(line))
     }
 
     fn has_hints(&self) -> bool {

@@ -2,13 +2,15 @@
 
 use std::io;
 
-use crate::text::{self, Page, units};
+use crate::text::{Page, Width, units};
 use crate::views::histogram::model::{Bin, Chart, Side};
 
 /// How many charts are drawn. JSON has all.
 const MAX_SHOWN: usize = 10;
 /// The width of the longest bar, in columns.
 const BAR: usize = 40;
+/// The width of bounds and count before a bar, in columns.
+const FIGURES: usize = 43;
 
 /// Draws the charts with the most waiting time. `tool` is the command with the trace.
 pub fn page(page: &mut Page, charts: &[Chart], tool: &str) -> io::Result<()> {
@@ -35,15 +37,15 @@ pub fn page(page: &mut Page, charts: &[Chart], tool: &str) -> io::Result<()> {
 
 fn chart(page: &mut Page, chart: &Chart) -> io::Result<()> {
     let user_name = chart.given.as_deref();
-    let user_name = user_name.map(|name| format!(", as {}", text::cut(name, 20)));
+    let user_name = user_name.map(|name| format!(", as {name}"));
     let left = format!(
         "{}  {}{}",
-        text::cut_middle(&chart.name, 40),
+        chart.name,
         units::counted(chart.coroutines, "coroutine"),
         user_name.unwrap_or_default()
     );
     let at = chart.at.as_deref().unwrap_or("(place not recorded)");
-    page.line(&text::spread(&left, &text::cut_middle(at, 40)))?;
+    page.spread(&left, at)?;
     let caveat = if chart.exact { "" } else { "~" };
     side(page, "waiting", caveat, &chart.waiting)?;
     let not_counted = not_counted(chart);
@@ -87,7 +89,7 @@ fn side(page: &mut Page, what: &str, caveat: &str, side: &Side) -> io::Result<()
         units::duration_ns(min),
         units::duration_ns(max)
     ))?;
-    page.lines(&bars(&side.bins))
+    page.lines(&bars(&side.bins, page.width()))
 }
 
 /// The text for a side without durations. If the trace is incomplete (`caveat` is not empty), there may have
@@ -99,12 +101,17 @@ fn nothing(caveat: &str) -> &'static str {
     }
 }
 
-fn bars(bins: &[Bin]) -> Vec<String> {
+/// Without room for bars, the lines have only bounds and counts.
+fn bars(bins: &[Bin], width: Width) -> Vec<String> {
     let most = bins.iter().map(|bin| bin.count).max().unwrap_or(0);
-    bins.iter().map(|bin| bar(bin, most)).collect()
+    let room = width
+        .of_lists()
+        .saturating_sub(FIGURES + "||".len())
+        .min(BAR);
+    bins.iter().map(|bin| bar(bin, most, room)).collect()
 }
 
-fn bar(bin: &Bin, most: u64) -> String {
+fn bar(bin: &Bin, most: u64, room: usize) -> String {
     let bounds = match bin.below_ns {
         Some(below) => format!(
             "[{}, {})",
@@ -113,12 +120,13 @@ fn bar(bin: &Bin, most: u64) -> String {
         ),
         None => format!("[{}, ...)", units::duration_ns(bin.from_ns)),
     };
-    let part = u128::from(bin.count) * BAR as u128;
+    let part = u128::from(bin.count) * room as u128;
     // Rounds up, so that a bin that is not empty has a bar.
     let length = part.div_ceil(u128::from(most.max(1))) as usize;
-    let bar = "#".repeat(length.min(BAR));
-    format!(
-        "    {bounds:>22} {:>15} |{bar:<BAR$}|",
-        units::grouped(bin.count)
-    )
+    let bar = "#".repeat(length.min(room));
+    let count = units::grouped(bin.count);
+    match room {
+        0 => format!("  {bounds:>20} {count:>12}"),
+        _ => format!("    {bounds:>22} {count:>15} |{bar:<room$}|"),
+    }
 }

@@ -4,7 +4,7 @@ use std::io;
 
 use ctp_trace::record::Nanos;
 
-use crate::text::{self, Page, units};
+use crate::text::{Page, units};
 use crate::views::last_words::model::{self, LastWords};
 
 /// How many groups of the other coroutines are shown.
@@ -29,12 +29,8 @@ pub fn page(page: &mut Page, all: &[LastWords], limit: usize, end: Nanos) -> io:
 }
 
 fn block(page: &mut Page, last_words: &LastWords) -> io::Result<()> {
-    let left = format!(
-        "id {} {}",
-        last_words.id,
-        text::cut_middle(&last_words.name, 40)
-    );
-    page.line(&text::spread(&left, &state(last_words)))?;
+    let left = format!("id {} {}", last_words.id, last_words.name);
+    page.spread(&left, &state(last_words))?;
     last_words
         .events
         .iter()
@@ -61,7 +57,7 @@ fn state(last_words: &LastWords) -> String {
     let age = units::duration(Nanos(last_words.since_ns).until(Nanos(last_words.until_ns)));
     match (last_words.state, last_words.tid, &last_words.at) {
         ("suspended", _, Some(at)) => {
-            format!("suspended at {} for {age}", text::cut_middle(at, 30))
+            format!("suspended at {at} for {age}")
         }
         ("never run" | "suspended", ..) | (_, None, _) => format!("{} for {age}", last_words.state),
         ("crashed", Some(tid), _) => format!("crashed on tid {tid}, having run {age}"),
@@ -78,10 +74,10 @@ fn others(page: &mut Page, rest: &[LastWords]) -> io::Result<()> {
     let groups = model::groups(rest);
     for ((state, at), count) in groups.iter().take(MAX_GROUPS) {
         let left = format!("  {} x {state}", units::grouped(*count as u64));
-        page.line(&match at {
-            Some(at) => text::spread(&left, &text::cut_middle(at, 60)),
-            None => left,
-        })?;
+        match at {
+            Some(at) => page.spread(&left, at)?,
+            None => page.line(&left)?,
+        }
     }
     match groups.len().saturating_sub(MAX_GROUPS) {
         0 => {}

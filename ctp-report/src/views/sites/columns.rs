@@ -1,8 +1,8 @@
 //! The columns of the table of sites.
 
 use crate::config::{SiteField, SitesView};
-use crate::text::table::{self, Column, Side};
-use crate::text::{self, units};
+use crate::text::table::{Column, Side};
+use crate::text::units;
 use crate::views::sites::model::Row;
 
 /// The columns without `--fields`.
@@ -18,9 +18,6 @@ const USUAL: [SiteField; 7] = [
 
 /// The index of the column before which the usual columns have that of given names.
 const FUNCTION: usize = 5;
-
-/// The maximum width of the column of given names.
-const MAX_NAME: usize = 14;
 
 /// The requested columns. The usual columns include names only if a row has a given name.
 pub fn fields(view: &SitesView, rows: &[Row]) -> Vec<SiteField> {
@@ -78,35 +75,8 @@ pub fn cell(field: SiteField, row: &Row, function: &str) -> String {
         SiteField::Waited => measured(times.waited_ns),
         SiteField::Run => measured(times.ran_ns),
         SiteField::Resource => row.waits_for.to_owned(),
-        SiteField::Name => text::cut(row.given.as_deref().unwrap_or_default(), MAX_NAME),
+        SiteField::Name => row.given.clone().unwrap_or_default(),
         SiteField::Function => function.to_owned(),
         SiteField::Site => row.at(),
-    }
-}
-
-/// Shortens functions and places so that the table fits. Figures are never shortened.
-pub fn fit(fields: &[SiteField], columns: &[Column], cells: &mut [Vec<String>]) {
-    let at = |field| fields.iter().position(|found| *found == field);
-    let places: Vec<usize> = [SiteField::Function, SiteField::Site]
-        .into_iter()
-        .filter_map(at)
-        .collect();
-    let room = table::room_for(&places, columns, cells);
-    match places[..] {
-        [function, site] => {
-            let width = |i: usize| table::width(columns[i].0, cells, i);
-            let left = (room * 2 / 5).max(room.saturating_sub(width(site)));
-            let left = width(function).min(left);
-            cut(cells, function, left);
-            cut(cells, site, room.saturating_sub(left));
-        }
-        [only] => cut(cells, only, room),
-        _ => {}
-    }
-}
-
-fn cut(cells: &mut [Vec<String>], column: usize, width: usize) {
-    for row in cells {
-        row[column] = text::cut_middle(&row[column], width);
     }
 }

@@ -6,7 +6,7 @@ use std::io;
 use crate::config::SitesView;
 use crate::document::hints;
 use crate::names::label;
-use crate::text::{self, Page, table, units};
+use crate::text::{Page, table, units};
 use crate::views::sites::columns;
 use crate::views::sites::model::Row;
 
@@ -33,13 +33,12 @@ pub fn table(page: &mut Page, rows: &[Row], view: &SitesView, by_name: bool) -> 
             .map(|field| columns::cell(*field, row, &function));
         cells.collect()
     });
-    let mut cells: Vec<Vec<String>> = cells.collect();
+    let cells: Vec<Vec<String>> = cells.collect();
     let columns: Vec<table::Column> = fields
         .iter()
         .map(|field| columns::column(*field, by_name))
         .collect();
-    columns::fit(&fields, &columns, &mut cells);
-    page.lines(&table::lines(&columns, &cells))?;
+    page.table(&columns, &cells, |_, _| Ok(()))?;
     others(page, rest)
 }
 
@@ -136,7 +135,6 @@ pub fn long_runs(
 }
 
 fn from(word: &str, name: &str, at: &str) -> String {
-    let (name, at) = (text::cut_middle(name, 36), text::cut_middle(at, 40));
     format!("{word} {name}  {at}")
 }
 
@@ -147,7 +145,7 @@ pub fn hints(page: &mut Page, tool: &str, by_name: bool) -> io::Result<()> {
         format!("what is stuck: {tool} --stuck"),
         hints::how_to_see(tool, by_name),
     ];
-    page.lines(&text::flow("# ", "# ", hints::GAP, &next))
+    page.list("# ", "# ", hints::GAP, &next)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub fn page(page: &mut Page, stacks: &Stacks, view: &StacksView) -> io::Result<(
 
 fn write(page: &mut Page, group: &StackGroup, view: &StacksView) -> io::Result<()> {
     let count = units::counted(group.ids.len() as u64, group.kind);
-    let name = text::cut_middle(&group.name, 40);
+    let name = &group.name;
     page.line(&format!("{count}  {name}: {}", group.state))?;
     let ids: Vec<String> = if view.all_ids {
         group.ids.iter().map(u32::to_string).collect()
@@ -24,9 +24,9 @@ fn write(page: &mut Page, group: &StackGroup, view: &StacksView) -> io::Result<(
         vec![text::few(&group.ids)]
     };
     let what = if group.kind == "thread" { "tid" } else { "ids" };
-    page.lines(&text::flow(&format!("   {what} "), "       ", ", ", &ids))?;
+    page.list(&format!("   {what} "), "       ", ", ", &ids)?;
     if !group.notes.is_empty() {
-        page.lines(&text::flow("   ", "   ", "; ", &group.notes))?;
+        page.list("   ", "   ", "; ", &group.notes)?;
     }
     if group.branches.is_empty() {
         page.line("   (no stack)")?;
@@ -36,7 +36,7 @@ fn write(page: &mut Page, group: &StackGroup, view: &StacksView) -> io::Result<(
             page.line("   and beside that")?;
         }
         for (at, frame) in branch.iter().enumerate() {
-            page.line(&format!("   #{at:<3}{}", text::cut_middle(frame, 92)))?;
+            page.line(&format!("   #{at:<3}{frame}"))?;
         }
     }
     page.gap()

@@ -28,7 +28,7 @@ use crate::evidence::thread_inspections::ThreadInspection;
 use crate::load::Model;
 use crate::names::call_stacks::CallStacks;
 use crate::names::{Label, Names, duplicates};
-use crate::text::{self, units};
+use crate::text::units;
 use crate::views::stuck::model::deadlocks::Behind;
 
 pub use evidence::Evidence;
@@ -270,10 +270,7 @@ impl Group {
     /// The count and the function: `3 x read_frame`.
     pub fn title(&self) -> String {
         let count = units::grouped(self.members.count as u64);
-        format!(
-            "{count} x {}",
-            text::cut_middle(&self.place.code.function, 40)
-        )
+        format!("{count} x {}", self.place.code.function)
     }
 
     /// The verdict of all members.

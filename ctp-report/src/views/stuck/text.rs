@@ -178,7 +178,10 @@ fn section(page: &mut Page, groups: &[&Group], names: &Names, view: &StuckView) 
     let confidence = groups[0].group_verdict.confidence;
     let counts = format!(" {coroutines}, {sites}");
     let taken = [verdict, &counts, confidence].map(text::columns);
-    let room = text::EDGE.saturating_sub(taken.iter().sum::<usize>() + 2);
+    let room = page
+        .width()
+        .edge()
+        .saturating_sub(taken.iter().sum::<usize>() + 2);
     let rest = counts + &awaited::in_headline(groups, room);
     page.spread_headline(verdict, &rest, confidence)?;
     page.sentence("  ", "  ", &reasons::section(groups))?;
@@ -191,13 +194,9 @@ fn section(page: &mut Page, groups: &[&Group], names: &Names, view: &StuckView) 
 /// Writes a group: its source lines, its fields, and the proof for its oldest member.
 fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io::Result<()> {
     let left = format!("  {}", group.title());
-    let room = text::WIDTH.saturating_sub(text::columns(&left) + 2);
-    page.line(&text::spread(
-        &left,
-        &text::cut_middle(&group.place.at(), room),
-    ))?;
+    page.spread(&left, &group.place.at())?;
     if let Some(label) = group.place.label(names) {
-        page.lines(&source::excerpt(names.sources(), label))?;
+        page.cut_lines(&source::excerpt(names.sources(), label))?;
     }
     if let Some(awaits) = &group.place.awaited_by {
         let words = awaits.describe(group.place.code.file.as_deref());
@@ -260,8 +259,7 @@ fn unknown(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
     page.headline("UNKNOWN", &rest)?;
     groups.iter().try_for_each(|group| {
         let left = format!("  {}", group.title());
-        let at = text::cut_middle(&group.place.at(), 50);
-        page.line(&text::spread(&left, &at))?;
+        page.spread(&left, &group.place.at())?;
         page.line(&format!("     ids {}", text::few(&group.members.ids)))?;
         missing_wakes::lost(page, group)
     })?;
@@ -317,7 +315,7 @@ pub fn hints(
         .chain([hints::how_to_see(tool, by_name)])
         .chain(rebuild)
         .chain(precise);
-    page.lines(&text::flow("", "", hints::GAP, &next.collect::<Vec<_>>()))
+    page.list("", "", hints::GAP, &next.collect::<Vec<_>>())
 }
 
 /// Whether a recording with `--precise-chains` could show where in the function a stuck group waits. That

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use crate::text::table::{self, Column, Side};
-use crate::text::{self, Page, units};
+use crate::text::table::{Column, Side};
+use crate::text::{Page, units};
 use crate::views::tree::model::Branch;
 
 const COLUMNS: [Column; 5] = [
@@ -14,13 +14,6 @@ const COLUMNS: [Column; 5] = [
     ("spawned at", Side::Left),
 ];
 
-/// The indexes of the columns with names.
-const NAME: usize = 3;
-const PLACE: usize = 4;
-
-/// The minimum width of the column `spawned at`, in characters, if its contents are not narrower.
-const MIN_PLACE_WIDTH: usize = 30;
-
 /// How many rows are shown.
 const MAX_ROWS: usize = 500;
 
@@ -30,15 +23,10 @@ pub fn table(page: &mut Page, tree: &[Branch], all_ids: bool) -> io::Result<()> 
     let mut lines = lines(tree);
     let more = lines.len().saturating_sub(MAX_ROWS);
     lines.truncate(MAX_ROWS);
-    let mut cells: Vec<Vec<String>> = lines.iter().map(cells).collect();
-    fit(&mut cells);
-    let table = table::lines(&COLUMNS, &cells);
-    let (head, rows) = table.split_at(table.len() - lines.len());
-    page.lines(head)?;
-    rows.iter().zip(&lines).try_for_each(|(row, line)| {
-        page.line(row)?;
+    let cells: Vec<Vec<String>> = lines.iter().map(cells).collect();
+    page.table(&COLUMNS, &cells, |page, row| {
         if all_ids {
-            ids(page, &line.branch.ids)
+            ids(page, &lines[row].branch.ids)
         } else {
             Ok(())
         }
@@ -99,24 +87,13 @@ fn cells(line: &Line) -> Vec<String> {
     ]
 }
 
-/// Shortens names and places so that the table fits. Figures are never shortened.
-fn fit(cells: &mut [Vec<String>]) {
-    let width = |i: usize| table::width(COLUMNS[i].0, cells, i);
-    let room = table::room_for(&[COLUMNS.len() - 2, COLUMNS.len() - 1], &COLUMNS, cells);
-    let name = width(NAME).min(room.saturating_sub(width(PLACE).min(MIN_PLACE_WIDTH)));
-    for row in cells {
-        row[NAME] = text::cut(&row[NAME], name);
-        row[PLACE] = text::cut_middle(&row[PLACE], room.saturating_sub(name));
-    }
-}
-
 fn ids(page: &mut Page, ids: &[u32]) -> io::Result<()> {
     if ids.is_empty() {
         return Ok(());
     }
     let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
     let indent = " ".repeat(10);
-    page.lines(&text::flow(&format!("{indent}ids "), &indent, ", ", &ids))
+    page.list(&format!("{indent}ids "), &indent, ", ", &ids)
 }
 
 /// Writes what to type next, and how many coroutines have an unknown parent. `tool` is the command

@@ -13,11 +13,8 @@ const INDENT: usize = 28;
 
 /// Writes the whole page. The chain begins with the oldest link.
 pub fn page(page: &mut Page, why: &Why) -> io::Result<()> {
-    let left = format!("WHY id {} {}", why.id, text::cut_middle(&why.name, 50));
-    page.line(&text::spread(
-        &left,
-        &format!("{}, {}", why.verdict, why.state),
-    ))?;
+    let left = format!("WHY id {} {}", why.id, why.name);
+    page.spread(&left, &format!("{}, {}", why.verdict, why.state))?;
     page.line(&format!("  begins with {}", origin(why.origin)))?;
     page.gap()?;
     for (i, link) in why.links.iter().enumerate() {
@@ -65,7 +62,7 @@ fn link(page: &mut Page, link: &Link, next: (u32, Option<&Ready>)) -> io::Result
 
 /// Describes a link: wait, queue, run, and how the run made the next coroutine ready.
 fn parts(link: &Link, next: (u32, Option<&Ready>)) -> Vec<String> {
-    let mut parts = vec![text::cut_middle(&link.name, 40) + ":"];
+    let mut parts = vec![link.name.clone() + ":"];
     if link.waited_ns > 0 {
         let what = prefixed(" for", link.waited_for.as_deref());
         parts.push(format!(
@@ -180,7 +177,7 @@ fn blockers(page: &mut Page, step: &BlockedStep, instead: Option<String>) -> io:
         let caveat = blocker_text::caveat(step.doubted).filter(|_| i + 1 == reported.len());
         let comma = if does.is_some() { "," } else { "" };
         let mut parts = vec![subject + comma];
-        parts.extend(does.map(|does| text::cut_middle(&does, text::WIDTH - INDENT - 2)));
+        parts.extend(does);
         parts.extend(caveat.map(|caveat| format!("({caveat})")));
         below(page, how, &parts)?;
     }
@@ -206,13 +203,13 @@ fn cycle(ids: &[u32]) -> String {
 /// Writes a line without a time, which belongs to the line before.
 fn below(page: &mut Page, by: &str, parts: &[String]) -> io::Result<()> {
     let first = format!("  {:<15} {by:<9} ", "");
-    page.lines(&text::flow(&first, &" ".repeat(INDENT + 2), " ", parts))
+    page.list(&first, &" ".repeat(INDENT + 2), " ", parts)
 }
 
 /// Writes a line with a time. Line breaks come only between parts.
 fn line(page: &mut Page, at_ns: u64, by: &str, parts: &[String]) -> io::Result<()> {
     let first = format!("  {:<15} {by:<9} ", units::moment_ns(at_ns));
-    page.lines(&text::flow(&first, &" ".repeat(INDENT + 2), " ", parts))
+    page.list(&first, &" ".repeat(INDENT + 2), " ", parts)
 }
 
 fn summary(why: &Why) -> String {

@@ -4,7 +4,7 @@ use std::io;
 
 use super::Findings;
 use crate::evidence::inspected::cpp::{self, FunctionFrames};
-use crate::text::{self, Page, units};
+use crate::text::{Page, units};
 
 /// The largest number of functions in a list.
 const MAX_FUNCTIONS: usize = 20;
@@ -43,7 +43,7 @@ fn list(page: &mut Page, rows: &[Row], word: &str, what: &str) -> io::Result<()>
     let head = format!("{word} {frames} of C++20 coroutines, {functions}{what}");
     page.title(&head)?;
     for (count, frames) in rows.iter().take(MAX_FUNCTIONS) {
-        page.line(&row(*count, frames))?;
+        row(page, *count, frames)?;
     }
     let more = rows.len().saturating_sub(MAX_FUNCTIONS) as u64;
     if 0 < more {
@@ -53,13 +53,12 @@ fn list(page: &mut Page, rows: &[Row], word: &str, what: &str) -> io::Result<()>
     page.gap()
 }
 
-/// `  1,000 x net::read(int)                 src/net.cpp:11`
-fn row(count: usize, frames: &FunctionFrames) -> String {
+/// Writes `  1,000 x net::read(int)                 src/net.cpp:11`
+fn row(page: &mut Page, count: usize, frames: &FunctionFrames) -> io::Result<()> {
     let count = units::grouped(count as u64);
-    let left = format!("  {count} x {}", text::cut_middle(&frames.function, 50));
-    let room = text::WIDTH.saturating_sub(text::columns(&left) + 2);
+    let left = format!("  {count} x {}", frames.function);
     match frames.label.at() {
-        Some(at) => text::spread(&left, &text::cut_middle(&at, room)),
-        None => left,
+        Some(at) => page.spread(&left, &at),
+        None => page.line(&left),
     }
 }

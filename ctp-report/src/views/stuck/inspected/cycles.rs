@@ -13,7 +13,7 @@ use super::text::branches;
 use crate::evidence::inspected::site::StackSite;
 use crate::evidence::inspected::{owners, words};
 use crate::names::source;
-use crate::text::{self, Page, units};
+use crate::text::{Page, units};
 use crate::views::stuck::text::items;
 
 /// The largest number of cycles that are written.
@@ -110,14 +110,10 @@ fn write_member(
     next: &JudgedTask,
 ) -> io::Result<()> {
     let site = StackSite::of(member.task, member.stack);
-    let left = format!(
-        "  task {}  {}",
-        member.task.id.0,
-        text::cut_middle(&site.function, 40)
-    );
+    let left = format!("  task {}  {}", member.task.id.0, site.function);
     let at = site.at().unwrap_or_default();
-    page.line(&text::spread(&left, &text::cut_middle(&at, 50)))?;
-    page.lines(&source::excerpt(findings.names.sources(), &site.label))?;
+    page.spread(&left, &at)?;
+    page.cut_lines(&source::excerpt(findings.names.sources(), &site.label))?;
     if !site.awaited_by.is_empty() {
         items(page, "awaited by", "  <-  ", &site.awaited_by)?;
     }

@@ -79,14 +79,13 @@ fn count(groups: &[&TaskGroup]) -> u64 {
     groups.iter().map(|group| group.tasks.len() as u64).sum()
 }
 
-/// `47 x read_frame                 src/conn.rs:88`
-fn title(group: &TaskGroup) -> String {
+/// Writes `47 x read_frame                 src/conn.rs:88`.
+fn title(page: &mut Page, group: &TaskGroup) -> io::Result<()> {
     let count = units::grouped(group.tasks.len() as u64);
-    let left = format!("  {count} x {}", text::cut_middle(&group.site.function, 40));
-    let room = text::WIDTH.saturating_sub(text::columns(&left) + 2);
+    let left = format!("  {count} x {}", group.site.function);
     match group.site.at() {
-        Some(at) => text::spread(&left, &text::cut_middle(&at, room)),
-        None => left,
+        Some(at) => page.spread(&left, &at),
+        None => page.line(&left),
     }
 }
 
@@ -96,8 +95,8 @@ fn block(
     findings: &Findings,
     view: &StuckView,
 ) -> io::Result<()> {
-    page.line(&title(group))?;
-    page.lines(&source::excerpt(
+    title(page, group)?;
+    page.cut_lines(&source::excerpt(
         findings.names.sources(),
         &group.site.label,
     ))?;
@@ -203,7 +202,7 @@ fn busy(page: &mut Page, findings: &Findings) -> io::Result<()> {
         if let Some(task) = thread.polls {
             calls.push(format!("in task {}", task.0));
         }
-        page.lines(&text::flow("     ", "     ", "  <-  ", &calls))?;
+        page.list("     ", "     ", "  <-  ", &calls)?;
     }
     page.sentence("     ", "     ", &behind_busy(findings, busy.len()))?;
     page.gap()
@@ -292,9 +291,9 @@ fn rows(page: &mut Page, groups: &[&TaskGroup], findings: &Findings) -> io::Resu
 fn row(group: &TaskGroup, findings: &Findings) -> String {
     let tasks: Vec<&InspectedTask> = group.tasks.iter().map(|member| member.task).collect();
     let count = units::grouped(group.tasks.len() as u64);
-    let function = text::cut_middle(&group.site.function, 40);
+    let function = &group.site.function;
     let at = group.site.at();
-    let at = at.map(|at| format!(" {}", text::cut_middle(&at, 50)));
+    let at = at.map(|at| format!(" {at}"));
     let point = suspension(group.site.suspension);
     let mut waits = resources::waits(&tasks, findings.now);
     let holders = owners::holders(&tasks, findings.threads);
@@ -314,5 +313,5 @@ pub fn hints(page: &mut Page, tool: &str, view: &StuckView) -> io::Result<()> {
     let check = (!view.fail).then(|| format!("for scripts: {tool} --stuck --fail"));
     let stacks = format!("every task and thread: {tool} --stacks");
     let next: Vec<String> = check.into_iter().chain([stacks]).collect();
-    page.lines(&text::flow("", "", GAP, &next))
+    page.list("", "", GAP, &next)
 }

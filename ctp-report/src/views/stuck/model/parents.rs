@@ -83,7 +83,7 @@ pub fn describe(spawners: &[Spawner], members: usize) -> Vec<String> {
 
 impl Spawner {
     fn describe(&self, members: usize) -> String {
-        let name = text::cut_middle(&self.name, 40);
+        let name = &self.name;
         let ids = match self.ids.as_slice() {
             [id] => format!("id {id}"),
             ids => format!("ids {}", text::few(ids)),

@@ -123,12 +123,11 @@ fn link(page: &mut Page, link: &Link, names: &Names) -> io::Result<()> {
         ("", Some(function)) => function,
         (name, _) => name,
     };
-    let left = format!("  id {}  {}", link.id, text::cut_middle(name, 40));
-    let room = text::WIDTH.saturating_sub(text::columns(&left) + 2);
+    let left = format!("  id {}  {name}", link.id);
     let at = link.at.as_deref().unwrap_or("(place not recorded)");
-    page.line(&text::spread(&left, &text::cut_middle(at, room)))?;
+    page.spread(&left, at)?;
     if let Some(label) = names.of(link.site) {
-        page.lines(&source::excerpt(names.sources(), label))?;
+        page.cut_lines(&source::excerpt(names.sources(), label))?;
     }
     let since = format!("for {}", units::duration_ns(link.waits_ns));
     let waits = spread_field(&link.waits_for, &since);

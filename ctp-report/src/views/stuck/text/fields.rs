@@ -18,11 +18,11 @@ use crate::views::stuck::model::{Group, Members, parents};
 /// The column at which the value of a field begins.
 pub(super) const INDENT: usize = 18;
 
+/// The column at which a text at the right edge of a field ends.
+const EDGE: usize = 80;
+
 /// The name and the value of a field.
 type Field = (&'static str, String);
-
-/// The width of the value of a field, in columns.
-const ROOM: usize = 80;
 
 /// `Timeout: a lock (longest 51 ms)       for 3 s`: a branch, and how long it has waited.
 pub(super) fn branch_line(branch: &Branch) -> String {
@@ -37,8 +37,7 @@ pub(super) fn branch_line(branch: &Branch) -> String {
     match branch.waited_ns.map(units::duration_ns) {
         Some(age) => {
             let age = format!("for {age}");
-            let room = ROOM.saturating_sub(text::columns(&longest) + text::columns(&age) + 2);
-            spread_field(&(text::cut_middle(&what, room) + &longest), &age)
+            spread_field(&(what + &longest), &age)
         }
         None => what + &longest,
     }
@@ -115,15 +114,12 @@ fn thread_fields(group: &Group) -> Vec<Field> {
 /// Writes a field and its values, on as many lines as necessary.
 pub fn items(page: &mut Page, name: &str, separator: &str, items: &[String]) -> io::Result<()> {
     let first = format!("     {name:<13}");
-    page.lines(&text::flow(&first, &" ".repeat(INDENT), separator, items))
+    page.list(&first, &" ".repeat(INDENT), separator, items)
 }
 
 /// Joins the value of a field and a text at the right edge.
 pub(super) fn spread_field(left: &str, right: &str) -> String {
-    let gap = (text::EDGE - INDENT)
-        .saturating_sub(text::columns(left) + text::columns(right))
-        .max(2);
-    format!("{left}{}{right}", " ".repeat(gap))
+    text::spread(left, right, EDGE - INDENT)
 }
 
 /// The name of the field that shows the age.
@@ -167,12 +163,8 @@ fn spawned(group: &Group) -> Option<Field> {
             None => spawned.at.clone(),
         });
     match (at, label::few_names(&group.members.names)) {
-        (None, names) => Some(("named", text::cut(&names?, ROOM))),
-        (Some(at), None) => Some(("spawned at", text::cut_middle(&at, ROOM))),
-        (Some(at), Some(names)) => {
-            let names = format!(", as {}", text::cut(&names, ROOM / 2));
-            let room = ROOM - text::columns(&names);
-            Some(("spawned at", text::cut_middle(&at, room) + &names))
-        }
+        (None, names) => Some(("named", names?)),
+        (Some(at), None) => Some(("spawned at", at)),
+        (Some(at), Some(names)) => Some(("spawned at", format!("{at}, as {names}"))),
     }
 }

@@ -28,7 +28,7 @@ pub fn write(page: &mut Page, group: &Group) -> io::Result<()> {
     page.line("  what should have woken them")?;
     closed(page, group)?;
     if let Some(waker) = &group.evidence.usual_waker {
-        page.line(&usual_waker(&waker.source))?;
+        usual_waker(page, &waker.source)?;
         let (wakes, of) = (
             units::grouped(waker.wakes),
             units::counted(waker.of, "time"),
@@ -62,33 +62,43 @@ pub fn lost(page: &mut Page, group: &Group) -> io::Result<()> {
 
 fn closed(page: &mut Page, group: &Group) -> io::Result<()> {
     for (i, by) in group.evidence.closed_by.iter().take(MAX_SHOWN).enumerate() {
-        let look = if i == 0 { LOOK } else { "" };
-        page.line(&(closer(by, i == 0) + look))?;
+        closer(page, by, i == 0)?;
         detail(page, &when(by, group))?;
     }
     let more = group.evidence.closed_by.len().saturating_sub(MAX_SHOWN);
     others(page, "and", more)
 }
 
-/// The place of the closing, or the coroutine that ended.
-fn closer(by: &ClosedBy, is_first: bool) -> String {
+/// Writes the place of the closing, or the coroutine that ended.
+fn closer(page: &mut Page, by: &ClosedBy, is_first: bool) -> io::Result<()> {
+    let look = if is_first { LOOK } else { "" };
     let field = |word| if is_first { word } else { "" };
     match &by.ended {
-        None => place(field("closed by"), &by.function, &by.at),
+        None => {
+            let what = (by.function.as_deref(), by.at.as_deref());
+            place(page, field("closed by"), what, look)
+        }
         Some(ended) => {
-            let name = (!ended.name.is_empty()).then(|| ended.name.clone());
-            place(field("ended"), &name, &Some(format!("id {}", ended.id)))
+            let id = format!("id {}", ended.id);
+            let name = Some(&*ended.name).filter(|name| !name.is_empty());
+            place(page, field("ended"), (name, Some(&id)), look)
         }
     }
 }
 
-/// What usually calls `wake()`.
-fn usual_waker(source: &WakeSource) -> String {
-    if source.function.is_none() && source.at.is_none() {
-        place("usual waker", &None, &Some(source.describe()))
+/// Writes what usually calls `wake()`.
+fn usual_waker(page: &mut Page, source: &WakeSource) -> io::Result<()> {
+    let what = if source.function.is_none() && source.at.is_none() {
+        (None, Some(source.describe()))
     } else {
-        place("usual waker", &source.function, &source.at)
-    }
+        (source.function.clone(), source.at.clone())
+    };
+    place(
+        page,
+        "usual waker",
+        (what.0.as_deref(), what.1.as_deref()),
+        "",
+    )
 }
 
 /// Writes how many others were left out, if any.
@@ -117,42 +127,18 @@ fn when(by: &ClosedBy, group: &Group) -> String {
     format!("tid {}, {ago} ago, {closes}{wakes}", text::few(&by.threads))
 }
 
-/// A function, with its place at the right edge. Without a function, only the place.
-fn place(field: &str, function: &Option<String>, at: &Option<String>) -> String {
-    let room = text::EDGE - INDENT - 2;
-    let at = at.as_deref().unwrap_or("(place not recorded)");
-    let Some(function) = function else {
-        return format!("     {field:<13}{}", text::cut_middle(at, room));
-    };
-    let at = text::cut_middle(at, room * 2 / 3);
-    let function = short(function, room.saturating_sub(text::columns(&at)));
-    text::spread(&format!("     {field:<13}{function}"), &at)
-}
-
-/// A function with as many of its modules as fit into `room` columns.
-fn short(function: &str, room: usize) -> String {
-    let mut rest = function;
-    while room < text::columns(rest)
-        && let Some((module, more)) = rest.split_once("::")
-        && module.chars().all(|c| c.is_alphanumeric() || c == '_')
-    {
-        rest = more;
-    }
-    text::cut_middle(rest, room)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    // CT-14
-    #[test]
-    fn long_function_names_lose_modules_first() {
-        let name = "mini_rt::reactor::Reactor::on_hangup";
-        assert_eq!(short(name, 40), name);
-        assert_eq!(short(name, 30), "reactor::Reactor::on_hangup");
-        assert_eq!(short(name, 9), "on_hangup");
-        let of_a_trait = "<a::B as core::task::Wake>::wake";
-        assert!(text::columns(&short(of_a_trait, 20)) <= 20);
+/// Writes a function, with its place at the right edge. Without a function, only the place. `note` follows the
+/// place.
+fn place(
+    page: &mut Page,
+    field: &str,
+    (function, at): (Option<&str>, Option<&str>),
+    note: &str,
+) -> io::Result<()> {
+    let at = at.unwrap_or("(place not recorded)");
+    let left = format!("     {field:<13}");
+    match function {
+        Some(function) => page.spread_with_note(&(left + function), at, note),
+        None => page.line(&format!("{left}{at}{note}")),
     }
 }

@@ -151,7 +151,7 @@ fn queueing(groups: &[&Group]) -> String {
 /// Where the run of a busy group began, if the place of the group is that of its thread.
 pub fn resumed_at(group: &Group) -> Option<(&'static str, String)> {
     let at = group.place.resumed_at.as_ref()?;
-    Some(("resumed at", text::cut_middle(at, 80)))
+    Some(("resumed at", at.to_owned()))
 }
 
 /// Describes the usual waits at the place of a group.
@@ -212,7 +212,7 @@ pub fn is_by_length(group: &Group) -> bool {
 pub fn waiting(group: &Group) -> String {
     let what = group.title();
     let at = if group.place.is_placed() {
-        text::cut_middle(&group.place.at(), 40) + " "
+        group.place.at() + " "
     } else {
         String::new()
     };

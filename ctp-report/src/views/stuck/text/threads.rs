@@ -7,7 +7,7 @@ use ctp_trace::record::Nanos;
 
 use crate::evidence::coroutine_stacks::WaitCalls;
 use crate::evidence::thread_inspections::{StackFrame, ThreadInspection};
-use crate::text::{self, Page, units};
+use crate::text::{Page, units};
 
 /// At most this many threads of the blocking pool are listed.
 const MAX_THREADS: usize = 8;
@@ -49,8 +49,7 @@ pub fn of_coroutine(page: &mut Page, calls: &WaitCalls) -> io::Result<()> {
 
 fn frames(page: &mut Page, frames: &[StackFrame]) -> io::Result<()> {
     for (at, frame) in frames.iter().enumerate() {
-        let text = text::cut_middle(&frame.describe(), 90);
-        page.line(&format!("     #{at:<3} {text}"))?;
+        page.line(&format!("     #{at:<3} {}", frame.describe()))?;
     }
     Ok(())
 }

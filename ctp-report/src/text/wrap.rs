@@ -1,0 +1,168 @@
+//! Breaks text into lines.
+
+use std::iter;
+
+use super::columns;
+
+/// Breaks a line into lines of at most `width` columns. Later lines are indented further than the first.
+pub fn wrap(line: &str, width: usize) -> Vec<String> {
+    let indent = hanging_indent(line, width);
+    let mut lines = Vec::new();
+    let mut rest = line.to_owned();
+    while width < columns(&rest) {
+        let head = break_at(&rest, columns(&indent), width);
+        let tail = rest[head..].trim_start();
+        let next = format!("{indent}{tail}");
+        lines.push(rest[..head].trim_end().to_owned());
+        rest = next;
+    }
+    lines.push(rest);
+    lines
+}
+
+/// The indent of the lines after the first.
+fn hanging_indent(line: &str, width: usize) -> String {
+    if line.starts_with('#') {
+        return "#   ".to_owned();
+    }
+    let spaces = line.len() - line.trim_start_matches(' ').len();
+    " ".repeat((spaces + 4).min(width / 3))
+}
+
+/// The byte at which to break: after the last space, otherwise before the last part of a path or name,
+/// otherwise after the last character that fits. At least one character after the indent stays.
+fn break_at(line: &str, indent: usize, width: usize) -> usize {
+    let byte_of = |column: usize| {
+        let mut ends = line.char_indices().map(|(at, _)| at);
+        ends.nth(column).unwrap_or(line.len())
+    };
+    let (least, most) = (byte_of(indent + 1), byte_of(width));
+    let next = line[most..].chars().next();
+    let space = line[..most + next.map_or(0, char::len_utf8)].rfind(' ');
+    let is_inside = |at: &usize| least <= *at && !line[..*at].trim().is_empty();
+    let part = || {
+        let head = &line[..most];
+        [head.rfind('/'), head.rfind("::")]
+            .into_iter()
+            .flatten()
+            .max()
+    };
+    let found = space.filter(is_inside).or_else(|| part().filter(is_inside));
+    found.unwrap_or(most.max(least))
+}
+
+/// Splits a sentence into words between which a line may break. A number with its unit or digit groups is
+/// a single word.
+pub fn words(sentence: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in sentence.split(' ') {
+        let digits = word.trim_end_matches([',', ';', '.']);
+        let goes_on = digits.len() == 3 && digits.bytes().all(|byte| byte.is_ascii_digit());
+        match words.last_mut() {
+            Some(last) if goes_on && last.ends_with(|c: char| c.is_ascii_digit()) => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
+}
+
+/// A list that is broken into lines between its items.
+#[derive(Clone, Copy, Debug)]
+pub struct List<'l> {
+    /// The beginning of the first line.
+    pub first: &'l str,
+    /// The beginning of all other lines.
+    pub indent: &'l str,
+    /// The text between two items. Its spaces are left out at the end of a line.
+    pub separator: &'l str,
+    /// The items.
+    pub items: &'l [String],
+}
+
+impl List<'_> {
+    /// The lines, of at most `width` columns unless an item is wider.
+    pub fn lines(&self, width: usize) -> Vec<String> {
+        let indent: String = self.indent.chars().take(width / 3).collect();
+        let end = self.separator.trim_end();
+        let ends = iter::repeat_n(end, self.items.len().saturating_sub(1)).chain([""]);
+        let mut lines = Vec::new();
+        let mut line = self.first.to_owned();
+        for (at, (item, end)) in self.items.iter().zip(ends).enumerate() {
+            let gap = if at == 0 {
+                ""
+            } else {
+                &self.separator[self.separator.trim_end().len()..]
+            };
+            let length = columns(&line) + columns(gap) + columns(item) + columns(end);
+            if 0 < at && width < length {
+                lines.push(std::mem::replace(&mut line, indent.clone()));
+                line += &[item, end].concat();
+            } else {
+                line += &[gap, item, end].concat();
+            }
+        }
+        lines.push(line);
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_at_spaces_then_in_paths() {
+        assert_eq!(wrap("ab cd ef", 20), ["ab cd ef"]);
+        let lines = wrap(
+            "  waits for a lock at examples/src/bin/lost_wakeup.rs:88",
+            24,
+        );
+        assert_eq!(
+            lines,
+            [
+                "  waits for a lock at",
+                "      examples/src/bin",
+                "      /lost_wakeup.rs:88"
+            ]
+        );
+        assert_eq!(wrap("# note: a b c d", 12), ["# note: a b", "#   c d"]);
+    }
+
+    // CT-21
+    #[test]
+    fn nothing_is_lost_at_any_width() {
+        let line = "   id 7  <a::Bcd as core::task::Wake>::wake   ü/very/long/path/äöü.rs:88 xxxxxxxxxxxxxxxxxxxxxxxx";
+        let bare = |text: &str| text.replace([' ', '\n'], "");
+        for width in 8..120 {
+            let lines = wrap(line, width);
+            assert!(lines.iter().all(|line| columns(line) <= width), "{lines:?}");
+            assert_eq!(bare(&lines.concat()), bare(line), "{width}");
+        }
+    }
+
+    #[test]
+    fn lists_break_between_items() {
+        let items: Vec<_> = (0..40).map(|i| format!("item{i}")).collect();
+        let list = List {
+            first: "WAITING: ",
+            indent: "  ",
+            separator: ", ",
+            items: &items,
+        };
+        let lines = list.lines(100);
+        assert!(lines.len() > 1 && lines.iter().all(|line| columns(line) <= 100));
+        assert!(lines[0].starts_with("WAITING: item0, item1") && lines[0].ends_with(','));
+        assert!(lines[1].starts_with("  item"));
+    }
+
+    #[test]
+    fn numbers_do_not_break() {
+        assert_eq!(
+            words("of 1 204 551, and 99 % 5"),
+            ["of", "1 204 551,", "and", "99", "%", "5"]
+        );
+    }
+}
