@@ -24,7 +24,7 @@ use crate::names::chains::{AllFunctions, Awaits};
 use crate::names::label::{at_line, in_module, of_frames, of_function, tidy};
 use crate::names::misses::Misses;
 use crate::names::runtime_parts::RuntimePart;
-use crate::names::source::Sources;
+use crate::names::source::{Sources, paths};
 use crate::names::user_code::{UserCode, is_of_library};
 
 pub use code_place::CodePlace;
@@ -80,11 +80,20 @@ impl Names {
             names.place_branches(model, &lasts, &leaves, &user);
         }
         names.misses.note_refused(search_paths);
+        names.share_root();
         names.user = user;
         if model.start.precise_chains || names.awaits.is_empty() {
             names.unchained.clear();
         }
         names
+    }
+
+    /// Makes the paths of all places relative to a common directory.
+    fn share_root(&mut self) {
+        let chains = self.awaits.values_mut();
+        let of_chains =
+            chains.flat_map(|chain| chain.frames.iter_mut().chain(&mut chain.outermost));
+        paths::share_root(self.labels.values_mut().chain(of_chains));
     }
 
     /// The label of a place.

@@ -171,7 +171,7 @@ impl ThreadInspection {
 impl StackFrame {
     /// `touch src/main.rs:25 (inlined)`
     pub fn describe(&self) -> String {
-        let at = self.label.at_in_package().unwrap_or_default();
+        let at = self.label.at().unwrap_or_default();
         let inlined = if self.inlined { " (inlined)" } else { "" };
         match self.short_function() {
             Some(function) => format!("{function} {at}{inlined}").trim_end().to_owned(),

@@ -8,7 +8,7 @@ use super::table::{Definition, Kind, Table, Value};
 use crate::config::StuckView;
 use crate::evidence::resource;
 use crate::load::Model;
-use crate::names::{Names, source};
+use crate::names::{Label, Names, source};
 use crate::views::stuck;
 
 const COLUMNS: [Definition; 17] = [
@@ -58,7 +58,7 @@ fn add(
         table.add_source(place, || source::excerpt(names.sources(), label));
     }
     let awaits = names.awaits(site);
-    let file = names.of(site).and_then(|label| label.file.as_deref());
+    let file = names.of(site).and_then(Label::displayed_file);
     let awaited_by = awaits.map(|awaits| awaits.describe(file).join("  <-  "));
     let wait = coroutine.suspend();
     let last = coroutine.last;

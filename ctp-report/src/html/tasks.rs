@@ -7,7 +7,8 @@ use crate::config::StuckView;
 use crate::evidence::inspected::site::name_of;
 use crate::evidence::inspected::{filter, groups, kind_word, owners, state_word, wakers, words};
 use crate::load::Model;
-use crate::names::{Names, source};
+use crate::names::Names;
+use crate::names::source::{self, paths};
 use crate::text;
 
 const COLUMNS: [Definition; 14] = [
@@ -70,7 +71,7 @@ fn add(
         member.judgement.reason.word().into(),
         awaited_by.into(),
         spawned
-            .map(|(file, line)| format!("{}:{line}", text::escape(file)))
+            .map(|(file, line)| format!("{}:{line}", text::escape(paths::displayed(file))))
             .into(),
         Value::Text(holds.join(", ")),
         Value::Text(owners::holders(&[task], &[]).join(", ")),

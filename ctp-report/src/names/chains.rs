@@ -113,13 +113,13 @@ impl Awaits {
     }
 
     /// Formats the functions as `handshake :40`, `serve main.rs:61`. A file name that equals the previous
-    /// file is left out. `from` is the file before the first function.
+    /// file is left out. `from` is the file before the first function, as on all pages.
     pub fn describe(&self, from: Option<&str>) -> Vec<String> {
         let mut file = from;
         let mut words = Vec::new();
         for frame in &self.frames {
             words.push(frame_text(frame, file));
-            file = frame.file.as_deref();
+            file = frame.displayed_file();
         }
         words.extend((!self.is_whole).then(|| MORE.to_owned()));
         words.extend(
@@ -134,7 +134,7 @@ impl Awaits {
 fn frame_text(frame: &Label, file: Option<&str>) -> String {
     let function = frame.function.as_deref().unwrap_or("?");
     match (frame.line.filter(|_| !frame.in_function), frame.short()) {
-        (Some(line), _) if frame.file.as_deref() == file => format!("{function} :{line}"),
+        (Some(line), _) if frame.displayed_file() == file => format!("{function} :{line}"),
         (_, Some(at)) => format!("{function} {at}"),
         _ => function.to_owned(),
     }

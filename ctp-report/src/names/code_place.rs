@@ -11,6 +11,9 @@ pub struct CodePlace {
     pub function: String,
     /// The source file of the function.
     pub file: Option<String>,
+    /// The path of that file on pages.
+    #[serde(skip)]
+    pub shown: Option<String>,
     /// Line in that file.
     pub line: Option<u32>,
     /// The line is the beginning of the function, and the position in the function is unknown.
@@ -33,6 +36,7 @@ impl CodePlace {
     pub fn new(function: String, label: Label) -> Self {
         CodePlace {
             function,
+            shown: label.displayed_file().map(str::to_owned),
             file: label.file,
             line: label.line,
             in_function: label.in_function,
@@ -43,9 +47,9 @@ impl CodePlace {
         }
     }
 
-    /// File and line, or module and offset. Has a column if another row is on the same line.
+    /// File and line as on all pages, or module and offset. Has a column if another row is on the same line.
     pub fn at(&self) -> Option<String> {
-        match (&self.file, self.line) {
+        match (&self.shown, self.line) {
             (Some(file), Some(line)) => {
                 let column = self.column.filter(|_| self.is_duplicate);
                 Some(duplicates::place((file, line), self.in_function, column))

@@ -7,6 +7,7 @@ use ctp_trace::model::stem;
 use serde::Serialize;
 use symbolize::{Frame, FunctionAt, Mapping, Resolved, SourceLine};
 
+use crate::names::source::paths;
 use crate::text;
 
 /// The label of a place. JSON documents contain the source position.
@@ -16,6 +17,9 @@ pub struct Label {
     pub function: Option<String>,
     /// The source file as named in the program.
     pub file: Option<String>,
+    /// The path on pages, if it differs from what [`paths::displayed`] makes of the file.
+    #[serde(skip)]
+    pub shown: Option<String>,
     /// The absolute path of the source file, if known.
     #[serde(skip)]
     pub absolute: Option<PathBuf>,
@@ -38,26 +42,19 @@ pub struct Label {
 }
 
 impl Label {
-    /// File and line, or module and offset.
+    /// File and line as on all pages, or module and offset.
     pub fn at(&self) -> Option<String> {
-        match (&self.file, self.line) {
+        match (self.displayed_file(), self.line) {
             (Some(file), Some(line)) => Some(source(file, line, self.in_function)),
-            (Some(file), None) => Some(file.clone()),
+            (Some(file), None) => Some(file.to_owned()),
             _ => self.module.clone(),
         }
     }
 
-    /// Like [`at`](Self::at), without the folder in which downloaded packages or the standard
-    /// library are: `tokio-1.54.1/src/runtime/park.rs:117`.
-    pub fn at_in_package(&self) -> Option<String> {
-        let at = self.at()?;
-        let mut folders = ["/registry/src/", "/rustc/"].into_iter();
-        let inner = folders.find_map(|folder| {
-            let (_, rest) = at.split_once(folder)?;
-            rest.split_once('/')
-        });
-        let inner = inner.map(|(_, inner)| inner.to_owned());
-        inner.or(Some(at))
+    /// The path of the source file, in the style of all pages.
+    pub fn displayed_file(&self) -> Option<&str> {
+        let file = self.shown.as_deref().or(self.file.as_deref());
+        file.map(paths::displayed)
     }
 
     /// Whether both labels are on the same source line. Their files may be relative to different folders.
@@ -275,24 +272,6 @@ mod tests {
             assert_eq!(plain(function).as_deref(), Some(path));
         }
         assert_eq!(plain("<impl>"), None);
-    }
-
-    #[test]
-    fn places_in_packages_begin_with_the_package() {
-        let at = |file: &str| {
-            let label = Label {
-                file: Some(file.to_owned()),
-                line: Some(7),
-                ..Label::default()
-            };
-            label.at_in_package().expect("a file")
-        };
-        let registry = "/root/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f";
-        let park = at(&format!("{registry}/tokio-1.54.1/src/runtime/park.rs"));
-        assert_eq!(park, "tokio-1.54.1/src/runtime/park.rs:7");
-        let local = at("/rustc/59807616e1fa/library/std/src/thread/local.rs");
-        assert_eq!(local, "library/std/src/thread/local.rs:7");
-        assert_eq!(at("src/main.rs"), "src/main.rs:7");
     }
 
     #[test]

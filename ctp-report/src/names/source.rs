@@ -1,6 +1,7 @@
 //! Excerpts of source files, if they can be read on this machine.
 
 mod files;
+pub mod paths;
 
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};

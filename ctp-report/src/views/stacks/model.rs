@@ -11,6 +11,7 @@ use crate::evidence::inspected::threads::ThreadStack;
 use crate::evidence::inspected::{TaskGroup, owners, state_word, words};
 use crate::names::Label;
 use crate::names::call_stacks::CallFrame;
+use crate::names::source::paths;
 use crate::text::{self, units};
 
 /// All groups, the largest first, tasks before coroutines before threads.
@@ -70,7 +71,8 @@ fn of_tasks(group: &TaskGroup, threads: &[ThreadStack]) -> StackGroup {
     let (task, judgement) = (group.first(), group.judgement());
     let wakers = task.wakers.map(words::wakers);
     let spawned = task.spawned_at.as_ref();
-    let spawned = spawned.map(|(file, line)| format!("spawned at {}:{line}", text::escape(file)));
+    let spawned = spawned
+        .map(|(file, line)| format!("spawned at {}:{line}", text::escape(paths::displayed(file))));
     let holds = task.holds.iter();
     let holds = holds.map(|hold| format!("holds {}", words::held(hold)));
     let is_root = task.kind == TaskKind::BlockOn;
@@ -126,7 +128,7 @@ fn branches(stack: &AwaitStack) -> Vec<Vec<String>> {
 
 /// `serve src/conn.rs:61`
 fn frame_text(label: &Label, inlined: bool) -> String {
-    let at = label.at_in_package().unwrap_or_default();
+    let at = label.at().unwrap_or_default();
     let inlined = if inlined { " (inlined)" } else { "" };
     match &label.function {
         Some(function) => format!("{function} {at}{inlined}").trim_end().to_owned(),

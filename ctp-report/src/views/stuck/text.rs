@@ -199,7 +199,7 @@ fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io:
         page.cut_lines(&source::excerpt(names.sources(), label))?;
     }
     if let Some(awaits) = &group.place.awaited_by {
-        let words = awaits.describe(group.place.code.file.as_deref());
+        let words = awaits.describe(group.place.code.shown.as_deref());
         items(page, "awaited by", "  <-  ", &words)?;
     }
     let words = ["branches"].into_iter().chain(std::iter::repeat(""));

@@ -14,7 +14,7 @@ use crate::evidence::inspected::site::{StackSite, suspension};
 use crate::evidence::inspected::threads::ThreadStack;
 use crate::evidence::inspected::words as resources;
 use crate::evidence::inspected::{owners, wakers};
-use crate::names::source;
+use crate::names::source::{self, paths};
 use crate::text::{self, Page, units};
 use crate::views::stuck::text::items;
 
@@ -151,7 +151,8 @@ fn fields(group: &TaskGroup, findings: &Findings) -> Vec<(&'static str, Vec<Stri
         awaits.extend(resources::waits(&tasks, findings.now));
     }
     let spawned = group.first().spawned_at.iter();
-    let spawned = spawned.map(|(file, line)| format!("{}:{line}", text::escape(file)));
+    let spawned =
+        spawned.map(|(file, line)| format!("{}:{line}", text::escape(paths::displayed(file))));
     let is_behind = group.judgement().reason == InspectedReason::Behind;
     let blockers = group.tasks.iter().flat_map(|member| &member.blockers);
     let mut behind: Vec<u32> = blockers.filter(|_| is_behind).map(|id| id.0).collect();
@@ -213,10 +214,11 @@ fn calls(stack: &ThreadStack) -> Vec<String> {
     let frames = stack.frames.iter();
     let names = frames.filter_map(|(label, _)| {
         let function = label.function.as_ref()?;
-        let at = label.at().filter(|at| !at.contains("/rustc/"));
+        let file = label.file.as_deref().unwrap_or_default();
+        let at = label.at().filter(|_| paths::displayed(file) == file);
         Some(match at {
-            Some(at) if !at.contains("/registry/") => format!("{function} {at}"),
-            _ => function.clone(),
+            Some(at) => format!("{function} {at}"),
+            None => function.clone(),
         })
     });
     names

@@ -221,7 +221,7 @@ pub fn waiting(group: &Group) -> String {
         .map(|within| format!("in {within} "))
         .unwrap_or_default();
     let awaits = group.place.awaited_by.as_ref();
-    let words = awaits.map(|awaits| awaits.describe(group.place.code.file.as_deref()));
+    let words = awaits.map(|awaits| awaits.describe(group.place.code.shown.as_deref()));
     let by = words.and_then(|words| words.into_iter().next());
     let by = by.map(|by| format!("<- {by} ")).unwrap_or_default();
     let thread = thread_blockers(group).filter(|_| !is_blocker_on_thread(group));
