@@ -139,6 +139,9 @@ struct Cli {
     /// Wrap only sentences, and shorten no name, as if the output were not a terminal
     #[arg(help_heading = GENERAL, long, conflicts_with = "width")]
     wide: bool,
+    /// Print directly, without CTP_PAGER, PAGER or less
+    #[arg(help_heading = GENERAL, long)]
+    no_pager: bool,
     /// Memory limit, like 2G; by default 256 MiB plus twice the size of the trace
     #[arg(help_heading = GENERAL, long, value_name = "SIZE", value_parser = values::parse_size)]
     max_memory: Option<u64>,
@@ -295,6 +298,10 @@ impl Cli {
             Some(columns) => Width::Columns(columns),
             None => terminal::width(),
         };
+        let has_links = terminal::is_capable();
+        // A check has no reader, and its status must not depend on a pager.
+        let is_page = !self.stuck.fail && !self.man && self.completions.is_none();
+        let has_pager = is_page && !self.no_pager && terminal::is_capable();
         let json = self.json;
         let skip = Ignore(std::mem::take(&mut self.symbols.skip));
         let (max_module, max_memory) = (self.symbols.max_module, self.max_memory);
@@ -311,6 +318,8 @@ impl Cli {
             detail,
             color,
             width,
+            has_links,
+            has_pager,
         }
     }
 

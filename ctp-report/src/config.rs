@@ -42,6 +42,10 @@ pub struct Config {
     pub color: ColorChoice,
     /// The width of the page.
     pub width: Width,
+    /// Whether places of the source are links, which many terminals can open.
+    pub has_links: bool,
+    /// Whether the output goes through a pager.
+    pub has_pager: bool,
 }
 
 impl Config {

@@ -6,6 +6,7 @@ pub mod header;
 pub mod hints;
 pub mod inspection;
 pub mod json;
+mod links;
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -124,6 +125,9 @@ pub fn write_to(
         }
         Output::Page(page) => page,
     };
+    if config.has_links {
+        below.set_links(links::of(model, names));
+    }
     if !config.is_quiet() {
         header::write(&mut below, model, names, config.detail)?;
     }

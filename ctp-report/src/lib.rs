@@ -3,6 +3,7 @@
 //!
 //! The modules below are in reading order; each imports only from modules after it.
 //! - `cli` parses the command line into a [`Config`], and `run` calls the requested view.
+//! - `pager` shows long output page by page.
 //! - `html` puts the findings of several views into one page for a browser.
 //! - `views` has a folder for each view. No view imports another view.
 //! - `document` has the parts that the pages and JSON documents of all views share.
@@ -19,6 +20,8 @@
 pub mod cli;
 
 mod run;
+
+pub mod pager;
 
 mod html;
 

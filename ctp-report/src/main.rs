@@ -4,7 +4,8 @@
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
-use anstream::AutoStream;
+use anstream::{AutoStream, ColorChoice};
+use ctp_report::pager::Pager;
 use ctp_report::{Config, Status, cli};
 use ctp_trace::escape::escaped;
 
@@ -35,7 +36,17 @@ fn complain(what: &str) {
 }
 
 fn run(config: &Config) -> anyhow::Result<Status> {
-    let mut out = BufWriter::new(AutoStream::new(io::stdout().lock(), config.color));
+    let pager = Pager::prepare().filter(|_| config.has_pager);
+    let out: Box<dyn Write> = match pager {
+        Some(pager) => Box::new(pager),
+        None => Box::new(io::stdout().lock()),
+    };
+    // Whether the output has colours depends on standard output, also if a pager is in between.
+    let color = match config.color {
+        ColorChoice::Auto => AutoStream::choice(&io::stdout()),
+        chosen => chosen,
+    };
+    let mut out = BufWriter::new(AutoStream::new(out, color));
     let status = ctp_report::run(config, &mut out)?;
     out.flush()?;
     Ok(status)

@@ -96,6 +96,13 @@ impl Names {
         paths::share_root(self.labels.values_mut().chain(of_chains));
     }
 
+    /// The labels of all places and of the functions that await each other there.
+    pub fn labels(&self) -> impl Iterator<Item = &Label> {
+        let chains = self.awaits.values();
+        let of_chains = chains.flat_map(|chain| chain.frames.iter().chain(&chain.outermost));
+        self.labels.values().chain(of_chains)
+    }
+
     /// The label of a place.
     pub fn of(&self, site: SiteId) -> Option<&Label> {
         self.labels.get(&site)

@@ -11,7 +11,7 @@ use crate::text::Width;
 const USUAL_COLUMNS: usize = 100;
 
 /// Whether standard output is a terminal.
-pub fn is_stdout() -> bool {
+fn is_stdout() -> bool {
     io::stdout().is_terminal()
 }
 
@@ -22,6 +22,12 @@ pub fn width() -> Width {
     }
     let columns = of_environment().or_else(of_window);
     Width::Columns(columns.unwrap_or(USUAL_COLUMNS))
+}
+
+/// Whether standard output is a terminal that can do more than print characters.
+pub fn is_capable() -> bool {
+    let is_dumb = env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+    is_stdout() && !is_dumb
 }
 
 fn of_environment() -> Option<usize> {

@@ -12,6 +12,6 @@ pub mod xml;
 
 pub use escape::{bound, escape, escape_bytes, shell_word};
 pub use layout::{FEW, capitalized, columns, cut, cut_middle, few, spread};
-pub use page::{Page, Sections};
+pub use page::{Links, Page, Sections};
 pub use width::Width;
 pub use wrap::words;

@@ -50,6 +50,8 @@ fn config(input: &Path, view: View, json: bool, width: Width) -> Config {
         detail: Detail::Verbose,
         color: ColorChoice::Never,
         width,
+        has_links: true,
+        has_pager: false,
     }
 }
 

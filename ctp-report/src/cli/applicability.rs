@@ -110,6 +110,7 @@ mod tests {
             "color",
             "width",
             "wide",
+            "no_pager",
             "run",
             "symfs",
             "debug_dir",

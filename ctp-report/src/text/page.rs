@@ -1,6 +1,7 @@
 //! A page of text, in one of several formats: for a terminal, as Markdown, or as a part of an HTML file.
 
 mod html;
+mod links;
 mod markdown;
 mod terminal;
 
@@ -13,6 +14,7 @@ use super::wrap::{List, wrap};
 use crate::text::{self, Width};
 
 pub use html::Sections;
+pub use links::Links;
 
 /// Writes a page. Lines are wrapped to the page width and contain no control sequences except colours.
 /// Names and paths come from the program and are not trusted.
@@ -35,6 +37,9 @@ trait PageFormat {
     /// The first line of a section: a word that may be a verdict, the rest of the line, and a text
     /// for the right edge.
     fn headline(&mut self, word: &str, rest: &str, right: &str) -> io::Result<()>;
+
+    /// Makes places of the source links, if the format supports that.
+    fn set_links(&mut self, _links: Links) {}
 
     /// Whether the reader of the page can run the commands that the page suggests.
     fn has_hints(&self) -> bool {
@@ -68,6 +73,11 @@ impl<'a> Page<'a> {
             format: Box::new(sections),
             width: Width::Full,
         }
+    }
+
+    /// Makes places of the source links.
+    pub fn set_links(&mut self, links: Links) {
+        self.format.set_links(links);
     }
 
     /// The width of the page.

@@ -131,7 +131,6 @@ mod tests {
         assert_eq!(wrap("# note: a b c d", 12), ["# note: a b", "#   c d"]);
     }
 
-    // CT-21
     #[test]
     fn nothing_is_lost_at_any_width() {
         let line = "   id 7  <a::Bcd as core::task::Wake>::wake   ü/very/long/path/äöü.rs:88 xxxxxxxxxxxxxxxxxxxxxxxx";

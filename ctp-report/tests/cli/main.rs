@@ -11,4 +11,5 @@ mod interchange;
 mod last_words;
 mod manners;
 mod names;
+mod terminal;
 mod timeline;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use super::PageFormat;
+use super::{Links, PageFormat};
 use crate::text::wrap::{List, wrap};
 use crate::text::{self, Width};
 
@@ -12,17 +12,22 @@ use crate::text::{self, Width};
 pub(super) struct Terminal<'a> {
     out: &'a mut dyn Write,
     width: Width,
+    links: Links,
 }
 
 impl<'a> Terminal<'a> {
     pub fn new(out: &'a mut dyn Write, width: Width) -> Self {
-        Terminal { out, width }
+        Terminal {
+            out,
+            width,
+            links: Links::default(),
+        }
     }
 }
 
 impl PageFormat for Terminal<'_> {
     fn line(&mut self, line: &str) -> io::Result<()> {
-        writeln!(self.out, "{line}")
+        writeln!(self.out, "{}", self.links.link(line))
     }
 
     fn gap(&mut self) -> io::Result<()> {
@@ -51,6 +56,10 @@ impl PageFormat for Terminal<'_> {
         let rest = first.strip_prefix(word).unwrap_or_default();
         writeln!(self.out, "{style}{word}{style:#}{rest}")?;
         more.iter().try_for_each(|line| self.line(line))
+    }
+
+    fn set_links(&mut self, links: Links) {
+        self.links = links;
     }
 
     fn has_hints(&self) -> bool {
