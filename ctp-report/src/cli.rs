@@ -259,14 +259,13 @@ impl Cli {
     /// Rejects options that `jsonl` and `csv` ignore: these formats have all events, and no names.
     fn check_rows(&self) -> Result<(), clap::Error> {
         let is_rows = matches!(self.exchange.export, Some(Target::Jsonl | Target::Csv));
-        let text = match (self.timeline.time, self.symbols.are_given()) {
-            (Some(_), _) => "--time is only for --timeline and --export chrome",
-            (_, true) => {
-                "--symfs, --debug-dir and --max-module find names, which jsonl and csv do not contain"
-            }
-            _ => return Ok(()),
-        };
-        if is_rows { Err(conflict(text)) } else { Ok(()) }
+        let text =
+            "--symfs, --debug-dir and --max-module find names, which jsonl and csv do not contain";
+        if is_rows && self.symbols.are_given() && !self.filter.has_patterns() {
+            Err(conflict(text))
+        } else {
+            Ok(())
+        }
     }
 
     /// Rejects two outputs on standard output, which would run into each other.
@@ -313,6 +312,7 @@ impl Cli {
             skip,
             max_module,
             max_memory,
+            filter: self.filter.clone().into_filter(),
             view: self.into_view(),
             json,
             detail,
@@ -326,14 +326,13 @@ impl Cli {
     /// The requested view, or the table of sites.
     fn into_view(self) -> View {
         let threshold = self.stuck.threshold;
-        let time = self.timeline.time.unwrap_or_default();
         let title = self.flame.title.clone();
         let fixed = self.completions.map(completions);
         let fixed = fixed.or_else(|| self.man.then(man));
         let view = fixed.map(View::Fixed);
         let filter = self.filter.into_filter();
         view.or_else(|| self.view.into_view(self.stuck, filter, &self.flame))
-            .or_else(|| self.exchange.into_view(time, threshold))
+            .or_else(|| self.exchange.into_view(threshold))
             .or_else(|| self.timeline.into_view(threshold, title))
             .or_else(|| self.flame.into_view(self.json))
             .unwrap_or_else(|| self.sites.into_view())

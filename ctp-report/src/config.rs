@@ -34,6 +34,8 @@ pub struct Config {
     pub max_memory: Option<u64>,
     /// What to show.
     pub view: View,
+    /// Which coroutines, tasks and time to show.
+    pub filter: Filter,
     /// Whether to print JSON instead of text.
     pub json: bool,
     /// How much to print in addition to the view.
@@ -177,8 +179,6 @@ pub struct FlameView {
 pub struct TimelineView {
     /// File of the picture; `-` is standard output.
     pub svg: PathBuf,
-    /// Start and end of the time span. `None` is the end of the trace.
-    pub time: (Nanos, Option<Nanos>),
     /// Coroutines that have not moved for at least this long are judged.
     pub threshold: Nanos,
     /// The title, if not the default.
@@ -197,8 +197,6 @@ pub struct ExportView {
 /// Output file and content of exported tracks.
 #[derive(Clone, Debug)]
 pub struct TracksView {
-    /// Start and end of the time span. `None` is the end of the trace.
-    pub time: (Nanos, Option<Nanos>),
     /// Coroutines that have not moved for at least this long are judged.
     pub threshold: Nanos,
     /// The output file; `None` is standard output.

@@ -20,22 +20,15 @@ use serde_json::Value;
 use symbolize::SearchPaths;
 
 use crate::config::Config;
+use crate::evidence::selection::{EndedCoroutines, Selection};
 use crate::findings::{ON_EVERY_PAGE, notes};
 use crate::load::{self, Input, Model};
 use crate::names::Names;
 use crate::names::call_stacks::CallStacks;
 use crate::text::Page;
 
-/// Reads a trace that is not empty, and finds the names of its places.
-///
-/// # Errors
-/// If the trace cannot be read, or has no coroutine.
-pub fn read(config: &Config) -> Result<(Model, Names)> {
-    read_with(config, |_, _| {}, |_, _| {})
-}
-
-/// Like [`read`]. `see` gets every record before the trace model does. `each` gets every span that
-/// ended.
+/// Reads a trace that is not empty, and finds the names of its places. `see` gets every record before the
+/// trace model does. `each` gets every span that ended.
 ///
 /// # Errors
 /// If the trace cannot be read, or has no coroutine.
@@ -49,6 +42,65 @@ pub fn read_with(
     model.check_not_empty()?;
     let names = names(config, &input, &model);
     Ok((model, names))
+}
+
+/// Reads a trace that is not empty, and selects what the filter admits. `see` gets every selected record
+/// before the trace model does. `each` gets the selected part of every span that ended. With a filter, the
+/// trace is read several times.
+///
+/// # Errors
+/// If the trace cannot be read, or has no coroutine.
+pub fn read_selected(
+    config: &Config,
+    input: &Input,
+    mut see: impl FnMut(&TraceModel, &Record),
+    mut each: impl FnMut(&TraceModel, &Span),
+) -> Result<(Model, Names, Selection)> {
+    if config.filter.is_empty() {
+        let model = input.model(see, each)?;
+        model.check_not_empty()?;
+        let names = names(config, input, &model);
+        return Ok((model, names, Selection::default()));
+    }
+    let (model, names, selection) = select(config, input)?;
+    input.model(
+        |trace_model, record| {
+            if selection.has_record(record) {
+                see(trace_model, record);
+            }
+        },
+        |trace_model, span| {
+            if let Some(part) = selection.clip(span) {
+                each(trace_model, &part);
+            }
+        },
+    )?;
+    Ok((model, names, selection))
+}
+
+/// Reads a trace that is not empty, and selects what the filter admits.
+///
+/// # Errors
+/// If the trace cannot be read, or has no coroutine.
+pub fn select(config: &Config, input: &Input) -> Result<(Model, Names, Selection)> {
+    let mut ended = EndedCoroutines::default();
+    let filter = &config.filter;
+    let has_coroutines = filter.has_coroutines();
+    let note = |trace_model: &TraceModel, record: &Record| {
+        if has_coroutines {
+            ended.see(trace_model, record);
+        }
+    };
+    let model = input.model(note, |_, _| {})?;
+    model.check_not_empty()?;
+    let names = names(config, input, &model);
+    let is_judged_earlier = has_coroutines && !model.trace_model.shutdowns().is_empty();
+    let selection = if is_judged_earlier {
+        Selection::of(filter, (&input.model_before_shutdown()?, &names), &ended)
+    } else {
+        Selection::of(filter, (&model, &names), &ended)
+    };
+    Ok((model, names, selection))
 }
 
 /// Finds the functions on the call stacks of inspected threads. The reasons for missing names are added

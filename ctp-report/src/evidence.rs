@@ -5,6 +5,7 @@ pub mod blocker_text;
 pub mod blockers;
 pub mod busy_threads;
 pub mod coroutine_stacks;
+pub mod figures;
 pub mod inspected;
 pub mod joiners;
 pub mod last_waker;
@@ -13,6 +14,8 @@ pub mod missing_wakes;
 pub mod observations;
 pub mod proof;
 pub mod resource;
+pub mod selected_sites;
+pub mod selection;
 pub mod thread_inspections;
 pub mod usual_waker;
 

@@ -16,6 +16,7 @@ use anyhow::Result;
 
 use crate::config::{Config, Detail, HtmlView};
 use crate::document::{self, Output};
+use crate::evidence::selection::Selection;
 use crate::load::{self, Input, Model};
 use crate::names::Names;
 use crate::output;
@@ -84,10 +85,14 @@ fn graphics(
         let drawn = stacks::draw_all(config, (input, model, names), threshold)?;
         return Ok(Vec::from_iter(drawn.map(Graphic::stacks)));
     }
-    let population = Population::read(input, Default::default())?;
-    let timeline = population.draw(input, names, threshold, None)?;
+    let selection = match config.filter.has_coroutines() {
+        true => document::select(config, input)?.2,
+        false => Selection::default(),
+    };
+    let population = Population::read(input, Default::default(), &selection)?;
+    let timeline = population.draw(input, (names, &selection), threshold, None)?;
     let title = format!("{}: waiting time of its coroutines", model.program());
-    let flame = flame::draw_waits(input, names, &title)?;
+    let flame = flame::draw_waits(input, names, &selection, &title)?;
     let timeline = [Graphic::timeline(timeline.svg)].into_iter();
     Ok(timeline.chain(flame.map(Graphic::flame)).collect())
 }

@@ -22,6 +22,7 @@ use crate::import::{self, Imported};
 use crate::load::memory::Allowance;
 use crate::output;
 pub use model::Model;
+use model::Reading;
 use opened::{Opened, TraceFile};
 
 /// A trace that can be read repeatedly.
@@ -159,6 +160,20 @@ impl Input<'_> {
         self.model_of(TraceModel::before(shutdowns), |_, _| {}, |_, _| {})
     }
 
+    /// Reads a model of the records for which `admit` holds.
+    ///
+    /// # Errors
+    /// As for [`model`](Self::model).
+    pub fn part(&self, admit: impl Fn(&Record) -> bool) -> Result<Model> {
+        let mut allowance = self.allowance.clone();
+        let read = Reading {
+            admit,
+            before: |_: &TraceModel, _: &Record| {},
+            each: |_: &TraceModel, _: &Span| {},
+        };
+        Model::watch(self.reader()?, TraceModel::new(), &mut allowance, read)
+    }
+
     fn model_of(
         &self,
         trace_model: TraceModel,
@@ -167,7 +182,12 @@ impl Input<'_> {
     ) -> Result<Model> {
         let mut allowance = self.allowance.clone();
         let reader = self.reader()?;
-        let mut model = Model::watch(reader, trace_model, &mut allowance, before, each)?;
+        let read = Reading {
+            admit: |_: &Record| true,
+            before,
+            each,
+        };
+        let mut model = Model::watch(reader, trace_model, &mut allowance, read)?;
         model.imported = self.imported.clone();
         model.goes_on = self.goes_on && model.truncated_at.is_some();
         model.underway.clone_from(&self.underway);

@@ -8,7 +8,6 @@ use ctp_report::{
     By, Config, Detail, ExportView, FlameView, Format, HtmlView, SiteField, SitesView, Sort,
     StacksView, StuckView, TimelineView, TracksView, View, Width, run,
 };
-use ctp_trace::record::Nanos;
 use ctp_trace::verdict::THRESHOLD;
 use symbolize::SearchPaths;
 
@@ -46,6 +45,7 @@ fn config(input: &Path, view: View, json: bool, width: Width) -> Config {
         max_module: None,
         max_memory: None,
         view,
+        filter: Default::default(),
         json,
         detail: Detail::Verbose,
         color: ColorChoice::Never,
@@ -105,7 +105,6 @@ fn views(id: u32) -> Vec<View> {
         View::Flame(flame(By::Run, false)),
         View::Timeline(TimelineView {
             svg: stdout(),
-            time: (Nanos(0), None),
             threshold: THRESHOLD,
             title: None,
         }),
@@ -125,7 +124,6 @@ fn views(id: u32) -> Vec<View> {
             output: None,
         }),
         View::Tracks(TracksView {
-            time: (Nanos(0), None),
             threshold: THRESHOLD,
             output: None,
         }),

@@ -6,11 +6,34 @@
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
-/// Options, and the views that use them. An empty list of views stands for the table of sites.
+/// Stands for the table of sites, which no option selects.
+const SITES: &str = "";
+
+/// The views that show only selected coroutines and tasks.
+const FILTERED: [&str; 13] = [
+    SITES,
+    "stuck",
+    "stacks",
+    "last_words",
+    "tree",
+    "histogram",
+    "dump",
+    "markdown",
+    "html",
+    "flame",
+    "folded",
+    "timeline",
+    "export",
+];
+
+/// Options, and the views that use them.
 type Rule = (&'static [&'static str], &'static [&'static str]);
 
 const RULES: [Rule; 10] = [
-    (&["sort", "fields", "limit", "percent_limit", "allow"], &[]),
+    (
+        &["sort", "fields", "limit", "percent_limit", "allow"],
+        &[SITES],
+    ),
     (
         &["threshold"],
         &[
@@ -19,17 +42,25 @@ const RULES: [Rule; 10] = [
     ),
     (&["fail"], &["stuck", "markdown"]),
     (&["ignore"], &["stuck", "markdown", "html"]),
-    (
-        &["site", "name", "id", "thread", "state"],
-        &["stuck", "markdown", "html"],
-    ),
+    (&["site", "name", "id", "thread", "state"], &FILTERED),
     (
         &["ids"],
         &["stuck", "stacks", "last_words", "tree", "markdown"],
     ),
     (&["by"], &["flame", "folded"]),
     (&["title"], &["flame", "timeline", "html"]),
-    (&["time"], &["timeline", "export"]),
+    (
+        &["time"],
+        &[
+            SITES,
+            "histogram",
+            "flame",
+            "folded",
+            "timeline",
+            "dump",
+            "export",
+        ],
+    ),
     (&["output"], &["export"]),
 ];
 
@@ -54,10 +85,10 @@ const VIEWS: [&str; 13] = [
 pub(super) fn check(given: &ArgMatches) -> Result<(), clap::Error> {
     let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
     for (options, views) in RULES {
-        let is_used = match views {
-            [] => !VIEWS.iter().any(|view| is_given(view)),
-            views => views.iter().any(|view| is_given(view)),
-        };
+        let is_used = views.iter().any(|view| match *view {
+            SITES => !VIEWS.iter().any(|view| is_given(view)),
+            view => is_given(view),
+        });
         let ignored = options.iter().find(|option| is_given(option));
         if let Some(option) = ignored.filter(|_| !is_used) {
             let message = format!("{} is only for {}", flag(option), all(views));
@@ -73,9 +104,13 @@ fn flag(id: &str) -> String {
 
 /// `--stuck, --tree and --why`.
 fn all(views: &[&str]) -> String {
-    let flags: Vec<String> = views.iter().map(|view| flag(view)).collect();
+    let name = |view: &&str| match *view {
+        SITES => "the table of sites".to_owned(),
+        view => flag(view),
+    };
+    let flags: Vec<String> = views.iter().map(name).collect();
     match &flags[..] {
-        [] => "the table of sites".to_owned(),
+        [] => String::new(),
         [text] => text.clone(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
@@ -95,7 +130,8 @@ mod tests {
         };
         let rules = || RULES.into_iter();
         let words = rules().flat_map(|(options, views)| options.iter().chain(views));
-        assert!(words.chain(&VIEWS).all(is_known));
+        let words = words.chain(&VIEWS).filter(|word| **word != SITES);
+        assert!({ words }.all(is_known));
     }
 
     // Each option is for a view, for the table of sites, or for all views.

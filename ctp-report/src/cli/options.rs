@@ -100,10 +100,10 @@ pub(super) struct StuckArgs {
     pub(super) ids: bool,
 }
 
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Filters of --stuck, --markdown and --html, also for --fail")]
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Filters of all views except --why, also for --fail")]
 pub(super) struct FilterArgs {
-    /// Show only waits whose function or file:line matches; may be repeated
+    /// Show only coroutines whose latest wait matches, by function or file:line; may be repeated
     #[arg(long, value_name = "REGEX")]
     site: Vec<Regex>,
     /// Show only coroutines and tasks whose name matches; may be repeated
@@ -115,12 +115,21 @@ pub(super) struct FilterArgs {
     /// Show only coroutines that ran last on these threads
     #[arg(long, value_name = "TIDS", value_delimiter = ',')]
     thread: Vec<u64>,
-    /// Show only these verdicts and states, like stuck or not_woken
+    /// Show only these verdicts and states, like stuck, not_woken or ended
     #[arg(long, value_name = "WORDS", value_delimiter = ',')]
     state: Vec<String>,
+    /// Show only this span of the recording: `1s,5s`, or `500ms,` for everything after 500 ms. For sites,
+    /// --histogram, --flame, --folded, --timeline, --dump and --export
+    #[arg(long, value_name = "FROM,TO", value_parser = values::parse_window)]
+    time: Option<(Nanos, Option<Nanos>)>,
 }
 
 impl FilterArgs {
+    /// Whether places or names are compared, which need the names of functions.
+    pub(super) fn has_patterns(&self) -> bool {
+        !self.site.is_empty() || !self.name.is_empty()
+    }
+
     pub(super) fn into_filter(self) -> Filter {
         Filter {
             sites: self.site,
@@ -128,6 +137,7 @@ impl FilterArgs {
             ids: self.id,
             threads: self.thread,
             states: self.state,
+            time: self.time.unwrap_or_default(),
         }
     }
 }
@@ -166,9 +176,6 @@ pub(super) struct TimelineArgs {
     /// sample of them
     #[arg(help_heading = VIEWS, long, value_name = "FILE", conflicts_with_all = ["ViewArgs", "flame", "folded", "json"])]
     pub(super) timeline: Option<PathBuf>,
-    /// Show only this span of the recording: `1s,5s`, or `500ms,` for everything after 500 ms
-    #[arg(long, value_name = "FROM,TO", value_parser = values::parse_window)]
-    pub(super) time: Option<(Nanos, Option<Nanos>)>,
 }
 
 /// Views that show raw records and look up no names.
@@ -326,7 +333,6 @@ impl TimelineArgs {
     pub(super) fn into_view(self, threshold: Nanos, title: Option<String>) -> Option<View> {
         Some(View::Timeline(TimelineView {
             svg: self.timeline?,
-            time: self.time.unwrap_or_default(),
             threshold,
             title,
         }))
@@ -334,8 +340,8 @@ impl TimelineArgs {
 }
 
 impl ExchangeArgs {
-    /// The requested export. Only the `chrome` format can be limited to a time span.
-    pub(super) fn into_view(self, time: (Nanos, Option<Nanos>), threshold: Nanos) -> Option<View> {
+    /// The requested export.
+    pub(super) fn into_view(self, threshold: Nanos) -> Option<View> {
         let output = self.output.filter(|path| !output::is_stdout(path));
         Some(match self.export? {
             Target::Jsonl => View::Export(ExportView {
@@ -346,11 +352,7 @@ impl ExchangeArgs {
                 format: Format::Csv,
                 output,
             }),
-            Target::Chrome => View::Tracks(TracksView {
-                time,
-                threshold,
-                output,
-            }),
+            Target::Chrome => View::Tracks(TracksView { threshold, output }),
         })
     }
 }

@@ -1,7 +1,8 @@
-//! Which coroutines and tasks a page shows.
+//! Which coroutines and tasks a view shows, and which time.
 
 use std::ops::RangeInclusive;
 
+use ctp_trace::record::Nanos;
 use regex_lite::Regex;
 
 /// Conditions that all must hold. A condition with several values holds if any of them matches, and
@@ -18,6 +19,8 @@ pub struct Filter {
     pub threads: Vec<u64>,
     /// Verdicts, such as `STUCK`, or states, such as `NOT_WOKEN`.
     pub states: Vec<String>,
+    /// Start and end of the time. `None` is the end of the trace.
+    pub time: (Nanos, Option<Nanos>),
 }
 
 /// What a filter looks at.
@@ -38,10 +41,20 @@ pub struct Subject<'s> {
 }
 
 impl Filter {
-    /// Whether all subjects are shown.
+    /// Whether everything is shown.
     pub fn is_empty(&self) -> bool {
+        !self.has_coroutines() && !self.has_time()
+    }
+
+    /// Whether only some coroutines are shown.
+    pub fn has_coroutines(&self) -> bool {
         let is_open = self.sites.is_empty() && self.names.is_empty() && self.ids.is_empty();
-        is_open && self.threads.is_empty() && self.states.is_empty()
+        !(is_open && self.threads.is_empty() && self.states.is_empty())
+    }
+
+    /// Whether only a part of the time is shown.
+    pub fn has_time(&self) -> bool {
+        self.time != (Nanos(0), None)
     }
 
     /// Whether the subject is shown.
@@ -92,6 +105,7 @@ mod tests {
             ids: vec![1..=2, 5..=9],
             threads: vec![40],
             states: vec!["stuck?".to_owned()],
+            time: Default::default(),
         };
         assert!(!filter.is_empty() && filter.admits(&SUBJECT));
         let others = [

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::io;
 
 use ctp_trace::model::Coroutine;
-use ctp_trace::record::{ExitReason, ProcessExit, ProcessId, SiteId};
+use ctp_trace::record::{CoroutineId, ExitReason, ProcessExit, ProcessId, SiteId};
 use ctp_trace::verdict::State;
 use serde::Serialize;
 
+use crate::evidence::selection::Selection;
 use crate::findings::Finding;
 use crate::load::Model;
 use crate::names::{Names, duplicates, label};
@@ -90,6 +91,15 @@ impl Finding for Vec<Leak> {
             page.spread(&left, at)
         })
     }
+}
+
+/// Leaves only the selected coroutines.
+pub fn select(leaks: &mut Vec<Leak>, selection: &Selection) {
+    for leak in leaks.iter_mut() {
+        leak.ids.retain(|id| selection.has(CoroutineId(*id)));
+        leak.count = leak.ids.len();
+    }
+    leaks.retain(|leak| 0 < leak.count);
 }
 
 /// Whether the process exited successfully, as far as known. Killed processes always leave coroutines.

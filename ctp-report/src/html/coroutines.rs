@@ -7,6 +7,7 @@ use ctp_trace::verdict::Judgement;
 use super::table::{Definition, Kind, Table, Value};
 use crate::config::StuckView;
 use crate::evidence::resource;
+use crate::evidence::selection::is_admitted;
 use crate::load::Model;
 use crate::names::{Label, Names, source};
 use crate::views::stuck;
@@ -34,7 +35,7 @@ const COLUMNS: [Definition; 17] = [
 /// Returns the table, the worst verdicts first.
 pub fn table(model: &Model, names: &Names, view: &StuckView) -> Table {
     let mut members = stuck::members(model, names, view);
-    members.retain(|member| stuck::is_admitted(model, names, member, &view.filter));
+    members.retain(|member| is_admitted(model, names, member, &view.filter));
     members.sort_by_key(|(coroutine, judgement)| {
         let age = std::cmp::Reverse(judgement.age);
         (judgement.verdict, age, coroutine.id)

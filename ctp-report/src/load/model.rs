@@ -52,9 +52,18 @@ pub struct Model {
     pub imported: Option<Imported>,
 }
 
+/// What happens while records are read.
+pub struct Reading<A, B, E> {
+    /// Whether to read a record.
+    pub admit: A,
+    /// Gets every record first, since the trace model does not keep all records.
+    pub before: B,
+    /// Gets every span that ended.
+    pub each: E,
+}
+
 impl Model {
-    /// Reads all records into an empty trace model. The trace model does not keep all records, so `before` gets every
-    /// record first. `each` gets every span that ended.
+    /// Reads all records into an empty trace model.
     ///
     /// # Errors
     /// If the model exceeds the memory limit.
@@ -62,15 +71,18 @@ impl Model {
         mut reader: Reader<'_>,
         trace_model: TraceModel,
         allowance: &mut Allowance,
-        mut before: impl FnMut(&TraceModel, &Record),
-        mut each: impl FnMut(&TraceModel, &Span),
+        mut reading: Reading<
+            impl Fn(&Record) -> bool,
+            impl FnMut(&TraceModel, &Record),
+            impl FnMut(&TraceModel, &Span),
+        >,
     ) -> Result<Self> {
         let mut model = Model {
             trace_model,
             ..Model::default()
         };
         read_ahead::for_each(&mut reader, |chunk| {
-            model.take_chunk(chunk, allowance, &mut before, &mut each)
+            model.take_chunk(chunk, allowance, &mut reading)
         })?;
         if let Completeness::Truncated {
             offset,
@@ -89,15 +101,20 @@ impl Model {
         &mut self,
         chunk: &mut Decoded,
         allowance: &mut Allowance,
-        before: &mut impl FnMut(&TraceModel, &Record),
-        each: &mut impl FnMut(&TraceModel, &Span),
+        reading: &mut Reading<
+            impl Fn(&Record) -> bool,
+            impl FnMut(&TraceModel, &Record),
+            impl FnMut(&TraceModel, &Span),
+        >,
     ) -> Result<()> {
         match chunk {
             Ok(records) => {
                 for record in records {
                     bounds::admit(record, allowance)?;
-                    before(&self.trace_model, record);
-                    self.take(record, each);
+                    if (reading.admit)(record) {
+                        (reading.before)(&self.trace_model, record);
+                        self.take(record, &mut reading.each);
+                    }
                 }
             }
             Err(error) => {

@@ -9,20 +9,25 @@ use std::io::Write;
 use anyhow::Result;
 
 use crate::config::Config;
+use crate::evidence::selection::Selection;
 use crate::names::Names;
 use crate::{document, load};
 
-/// Writes every record, one per line.
+/// Writes every selected record, one per line.
 ///
 /// # Errors
 /// If the trace cannot be read, or `out` cannot be written.
 pub fn show(config: &Config, out: &mut dyn Write) -> Result<()> {
     let input = load::open(config)?;
+    let selection = match config.filter.is_empty() {
+        true => Selection::default(),
+        false => document::select(config, &input)?.2,
+    };
     if !config.json {
         text::left_out(input.imported(), out)?;
-        return Ok(text::write(input.reader()?, out)?);
+        return Ok(text::write(input.reader()?, &selection, out)?);
     }
     let model = input.model(|_, _| {}, |_, _| {})?;
     let trace = document::json::trace(&model, &Names::default());
-    Ok(json::write(&trace, input.reader()?, out)?)
+    Ok(json::write(&trace, input.reader()?, &selection, out)?)
 }

@@ -6,8 +6,11 @@ pub mod text;
 use std::io::Write;
 
 use anyhow::Result;
+use ctp_trace::TraceModel;
+use ctp_trace::record::Record;
 
 use crate::config::{Config, ExportView};
+use crate::evidence::selection::Selection;
 use crate::views::export::model::Exporter;
 use crate::{document, load};
 
@@ -17,7 +20,17 @@ use crate::{document, load};
 /// If the trace cannot be read, or the file cannot be written.
 pub fn show(config: &Config, view: &ExportView, out: &mut dyn Write) -> Result<()> {
     let mut exporter = Exporter::default();
-    let model = load::open(config)?.model(|_, record| exporter.see(record), |_, _| {})?;
+    let input = load::open(config)?;
+    let selection = match config.filter.is_empty() {
+        true => Selection::default(),
+        false => document::select(config, &input)?.2,
+    };
+    let see = |_: &TraceModel, record: &Record| {
+        if !matches!(record, Record::Event(_)) || selection.has_record(record) {
+            exporter.see(record);
+        }
+    };
+    let model = input.model(see, |_, _| {})?;
     model.check_not_empty()?;
     document::warn(&model);
     let rows = exporter.finish(&model);

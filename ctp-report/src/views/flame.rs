@@ -6,11 +6,14 @@ pub mod text;
 use std::io::Write;
 
 use anyhow::{Result, bail};
+use ctp_trace::TraceModel;
+use ctp_trace::model::Span;
 use serde_json::{Value, json};
 
 use crate::config::{By, Config, FlameView};
 use crate::document::flame_graph::{self, Widths};
-use crate::load::{Input, Model};
+use crate::evidence::selection::Selection;
+use crate::load::{self, Input, Model};
 use crate::names::Names;
 use crate::text::{escape, units};
 use crate::views::flame::model::{Folder, Stacks};
@@ -22,13 +25,15 @@ use crate::{document, output};
 /// If the trace cannot be read, or a file cannot be written.
 pub fn show(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()> {
     let mut folder = Folder::new(view.by);
-    let (model, names) = document::read_with(
+    let input = load::open(config)?;
+    let (model, names, selection) = document::read_selected(
         config,
+        &input,
         |_, _| {},
         |trace_model, span| folder.add(trace_model, span),
     )?;
     document::warn(&model);
-    let stacks = folder.finish(&model, &names);
+    let stacks = folder.finish(&model, &names, &selection);
     let message = write(&model, &stacks, view, out)?;
     if !config.json {
         return document::confirm(config, message, out);
@@ -47,10 +52,20 @@ pub fn show(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()
 ///
 /// # Errors
 /// If the trace cannot be read.
-pub fn draw_waits(input: &Input, names: &Names, title: &str) -> Result<Option<String>> {
+pub fn draw_waits(
+    input: &Input,
+    names: &Names,
+    selection: &Selection,
+    title: &str,
+) -> Result<Option<String>> {
     let mut folder = Folder::new(By::Wait);
-    let model = input.model(|_, _| {}, |trace_model, span| folder.add(trace_model, span))?;
-    let stacks = folder.finish(&model, names);
+    let add = |trace_model: &TraceModel, span: &Span| {
+        if let Some(part) = selection.clip(span) {
+            folder.add(trace_model, &part);
+        }
+    };
+    let model = input.model(|_, _| {}, add)?;
+    let stacks = folder.finish(&model, names, selection);
     if stacks.is_empty() {
         return Ok(None);
     }

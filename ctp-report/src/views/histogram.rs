@@ -3,6 +3,7 @@
 pub mod model;
 pub mod text;
 
+use std::cell::RefCell;
 use std::io::Write;
 
 use anyhow::Result;
@@ -10,19 +11,34 @@ use serde_json::json;
 
 use crate::config::Config;
 use crate::document::{self, hints, json::rows_by};
+use crate::evidence::figures::Figures;
+use crate::evidence::selected_sites::SelectedSites;
+use crate::load;
 
 /// Writes a chart for each site, or for each name.
 ///
 /// # Errors
 /// If the trace cannot be read, or `out` cannot be written.
 pub fn show(config: &Config, out: &mut dyn Write) -> Result<()> {
-    let (model, names) = document::read(config)?;
-    let charts = model::charts(&model, &names);
+    let sums = RefCell::new(SelectedSites::default());
+    let input = load::open(config)?;
+    let (model, names, selection) = document::read_selected(
+        config,
+        &input,
+        |trace_model, record| sums.borrow_mut().see(trace_model, record),
+        |trace_model, span| sums.borrow_mut().add(trace_model, span),
+    )?;
+    let figures = Figures::of(&input, &model, &selection, sums.into_inner())?;
+    let charts = model::charts(&model, &names, &figures);
+    let by_name = !figures.names.is_empty();
     document::write(
         config,
         (&model, &names),
         out,
-        || json!({ "by": rows_by(model.trace_model.has_aggregates()), "charts": charts }),
-        |page| text::page(page, &charts, &hints::tool(config)),
+        || json!({ "by": rows_by(by_name), "charts": charts }),
+        |page| {
+            selection.write(page)?;
+            text::page(page, &charts, &hints::tool(config))
+        },
     )
 }

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::config::Config;
 use crate::document;
+use crate::load;
 use crate::views::last_words::model::LatestEvents;
 
 /// Writes the last events of each live coroutine. Without `all_ids`, only the first coroutines have
@@ -19,15 +20,20 @@ use crate::views::last_words::model::LatestEvents;
 /// If the trace cannot be read, or `out` cannot be written.
 pub fn show(config: &Config, all_ids: bool, out: &mut dyn Write) -> Result<()> {
     let mut latest = LatestEvents::default();
-    let (model, names) = document::read_with(config, |_, record| latest.see(record), |_, _| {})?;
+    let input = load::open(config)?;
+    let (model, names, selection) =
+        document::read_selected(config, &input, |_, record| latest.see(record), |_, _| {})?;
     let all = all_ids || config.json;
     let limit = if all { usize::MAX } else { model::MAX_SHOWN };
-    let words = latest.finish(&model, &names, limit);
+    let words = latest.finish((&model, &names), &selection, limit);
     document::write(
         config,
         (&model, &names),
         out,
         || json!({ "last_words": words }),
-        |page| text::page(page, &words, limit, model.duration()),
+        |page| {
+            selection.write(page)?;
+            text::page(page, &words, limit, model.duration())
+        },
     )
 }

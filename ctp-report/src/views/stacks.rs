@@ -14,8 +14,9 @@ use crate::config::{Config, StacksView};
 use crate::document::flame_graph::{self, Widths};
 use crate::document::{self, inspection};
 use crate::evidence::coroutine_stacks;
-use crate::evidence::inspected::groups;
 use crate::evidence::inspected::threads::threads;
+use crate::evidence::inspected::{self, groups};
+use crate::evidence::selection::is_admitted;
 use crate::load::{self, Input, Model};
 use crate::names::Names;
 use crate::text::{escape, units};
@@ -42,6 +43,15 @@ pub fn show(config: &Config, view: &StacksView, out: &mut dyn Write) -> Result<(
     let mut judged = model.trace_model.judge_inspected(view.threshold);
     let mut threads = threads(&model, &call_stacks);
     let mut coroutines = coroutine_stacks::waiting(&model, &names, &call_stacks, view.threshold);
+    let filter = &config.filter;
+    inspected::filter(&mut judged, filter);
+    if filter.has_coroutines() {
+        coroutines.retain(|stack| {
+            let member = (stack.coroutine, stack.judgement);
+            is_admitted(&model, &names, &member, filter)
+        });
+        threads.retain(|stack| filter.threads.contains(&stack.thread.tid.into()));
+    }
     if let Some(id) = view.id {
         judged.retain(|member| member.task.id.0 == id);
         coroutines.retain(|stack| stack.coroutine.id.0 == id);
@@ -78,9 +88,15 @@ pub fn draw_all(
     threshold: Nanos,
 ) -> Result<Option<String>> {
     let call_stacks = document::call_stacks(config, input, model, names);
-    let judged = model.trace_model.judge_inspected(threshold);
+    let mut judged = model.trace_model.judge_inspected(threshold);
+    inspected::filter(&mut judged, &config.filter);
+    let mut threads = threads(model, &call_stacks);
+    threads.retain(|stack| {
+        let tid = stack.thread.tid.into();
+        !config.filter.has_coroutines() || config.filter.threads.contains(&tid)
+    });
     let groups = groups(judged, &Ignore::default());
-    let stacks = Stacks::of(&groups, &[], &threads(model, &call_stacks));
+    let stacks = Stacks::of(&groups, &[], &threads);
     if stacks.groups.is_empty() {
         return Ok(None);
     }

@@ -22,7 +22,7 @@ use crate::names::Names;
 use crate::output;
 use crate::text::Page;
 
-pub use model::{is_admitted, members};
+pub use model::members;
 
 /// Writes the page. With `--fail`, returns whether anything is stuck.
 ///

@@ -9,6 +9,7 @@ use anyhow::Result;
 use ctp_trace::record::{CoroutineId, Nanos};
 
 use crate::config::{Config, TimelineView};
+use crate::evidence::selection::Selection;
 use crate::findings::Finding as _;
 use crate::findings::crash::Crash;
 use crate::load::{self, Input, Model};
@@ -24,9 +25,15 @@ use crate::{document, output};
 /// If the trace cannot be read, or the file cannot be written.
 pub fn show(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result<()> {
     let input = load::open(config)?;
-    let population = Population::read(&input, view.time)?;
+    let selected = (config.filter.has_coroutines())
+        .then(|| document::select(config, &input))
+        .transpose()?;
+    let selection = selected.map(|(.., selection)| selection);
+    let selection = selection.unwrap_or_default();
+    let population = Population::read(&input, config.filter.time, &selection)?;
     let names = document::names(config, &input, &population.model);
-    let drawn = population.draw(&input, &names, view.threshold, view.title.as_deref())?;
+    let about = (&names, &selection);
+    let drawn = population.draw(&input, about, view.threshold, view.title.as_deref())?;
     let is_file = output::save(&view.svg, drawn.svg.as_bytes(), out)?;
     let (path, about) = (view.svg.display(), drawn.about);
     let message = is_file.then(|| format!("wrote {path} ({about}); open it in a browser"));
@@ -41,12 +48,16 @@ pub struct Population {
 }
 
 impl Population {
-    /// Collects the coroutines. `time` is the start and the end of the shown time; `None` is the end of the
+    /// Collects the selected coroutines. `time` is the start and the end of the shown time; `None` is the end of the
     /// trace.
     ///
     /// # Errors
     /// If the trace cannot be read, or has no coroutine.
-    pub fn read(input: &Input, time: (Nanos, Option<Nanos>)) -> Result<Self> {
+    pub fn read(
+        input: &Input,
+        time: (Nanos, Option<Nanos>),
+        selection: &Selection,
+    ) -> Result<Self> {
         let (from, to) = match time {
             (Nanos(0), None) => (input.since()?, None),
             requested => requested,
@@ -54,7 +65,11 @@ impl Population {
         let window = Scale::new(from, to.unwrap_or(Nanos(u64::MAX)));
         let mut observed = ObservedPopulation::new(window);
         let model = input.model(
-            |trace_model, record| observed.note(trace_model, record),
+            |trace_model, record| {
+                if selection.keeps(record) {
+                    observed.note(trace_model, record);
+                }
+            },
             |_, _| {},
         )?;
         model.check_not_empty()?;
@@ -74,7 +89,7 @@ impl Population {
     pub fn draw(
         self,
         input: &Input,
-        names: &Names,
+        (names, selected): (&Names, &Selection),
         threshold: Nanos,
         title: Option<&str>,
     ) -> Result<Drawn> {
@@ -88,7 +103,9 @@ impl Population {
         let crash = Option::<Crash>::find(&model, names);
         let crashed = crash.as_ref().and_then(Crash::culprit);
         let crashed = crashed.map(|culprit| CoroutineId(culprit.id));
-        let selection = model::pick(&model.trace_model, observed, &scale, threshold, crashed);
+        let alive = model::alive(&model.trace_model, threshold);
+        let alive = alive.into_iter().filter(|member| selected.has(member.id));
+        let selection = model::pick(alive, observed, &scale, crashed);
         let (rows, arrows) = model::collect(input.reader()?, &selection, &scale);
         let chart = Chart {
             rows: &rows,

@@ -20,21 +20,23 @@ use crate::{document, load};
 /// If the trace cannot be read, or the file cannot be written.
 pub fn show(config: &Config, view: &TracksView, out: &mut dyn Write) -> Result<()> {
     let input = load::open(config)?;
-    let model = input.model(|_, _| {}, |_, _| {})?;
-    model.check_not_empty()?;
-    let names = document::names(config, &input, &model);
+    let (model, names, selection) = document::select(config, &input)?;
     document::warn(&model);
     document::notice(names.misses());
-    let (from, to) = view.time;
+    let (from, to) = config.filter.time;
     let scale = Scale::new(from, to.unwrap_or(Nanos(u64::MAX)));
     let mut tracks = Tracks::new(&model, &names, scale);
     let message = json::write(view, out, |sink| {
         tracks.begin(sink);
         input.model(
-            |trace_model, record| tracks.take(trace_model, record, sink),
+            |trace_model, record| {
+                if selection.keeps(record) {
+                    tracks.take(trace_model, record, sink);
+                }
+            },
             |_, _| {},
         )?;
-        tracks.finish(view.threshold, sink);
+        tracks.finish(view.threshold, &selection, sink);
         Ok(())
     })?;
     document::confirm(config, message, out)

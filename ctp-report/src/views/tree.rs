@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::config::Config;
 use crate::document::{self, hints};
+use crate::load;
 
 /// Writes the tree: each family of coroutines below its parent. `all_ids` lists the members of each
 /// family.
@@ -18,8 +19,9 @@ use crate::document::{self, hints};
 /// # Errors
 /// If the trace cannot be read, or `out` cannot be written.
 pub fn show(config: &Config, threshold: Nanos, all_ids: bool, out: &mut dyn Write) -> Result<()> {
-    let (model, names) = document::read(config)?;
-    let tree = model::tree(&model, &names, threshold);
+    let input = load::open(config)?;
+    let (model, names, selection) = document::select(config, &input)?;
+    let tree = model::tree(&model, &names, threshold, &selection);
     let unknown = model.trace_model.parents_unknown();
     let fields = || {
         json!({
@@ -29,6 +31,7 @@ pub fn show(config: &Config, threshold: Nanos, all_ids: bool, out: &mut dyn Writ
         })
     };
     document::write(config, (&model, &names), out, fields, |page| {
+        selection.write(page)?;
         text::table(page, &tree, all_ids)?;
         if config.is_quiet() {
             return Ok(());

@@ -375,3 +375,20 @@ fn empty_timeline_is_an_error_with_a_remedy() {
     let both = test_dir.report(&["--timeline", "t.svg", "--json"]);
     assert_eq!(both.status.code(), Some(2));
 }
+
+// AGG-18
+#[test]
+fn filters_select_rows_without_changing_verdicts() {
+    let test_dir = TestDir::new();
+    let rows = |more: &[&str]| {
+        let svg = scriptless(&draw(&test_dir, "lost_wakeup", more));
+        let count = svg.matches("<g class=\"row of-").count();
+        (count, svg.matches("class=\"end likely\"").count())
+    };
+    assert_eq!(rows(&["--id", "4-6,51"]), (4, 3));
+    assert_eq!(
+        rows(&["--state", "stuck?", "--thread", "4127"]).0,
+        rows(&["--state", "stuck?", "--thread", "4127"]).1
+    );
+    assert_eq!(rows(&["--site", "session.rs:22"]), (2, 0));
+}

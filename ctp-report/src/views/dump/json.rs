@@ -6,16 +6,25 @@ use ctp_trace::Reader;
 use serde_json::{Map, Value};
 
 use crate::document::json::VERSION;
+use crate::evidence::selection::Selection;
 use crate::views::dump::model::{self, Fields};
 
 /// Writes the document. Records are written as they are read, since they may not fit into memory.
-pub fn write(trace: &Value, reader: Reader<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(
+    trace: &Value,
+    reader: Reader<'_>,
+    selection: &Selection,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     write!(
         out,
         "{{\n  \"version\": {VERSION},\n  \"trace\": {trace},\n  \"records\": ["
     )?;
     let mut separator = "";
-    for record in reader.flatten() {
+    let selected = reader
+        .flatten()
+        .filter(|record| selection.has_record(record));
+    for record in selected {
         let object = object(model::of(&record));
         write!(out, "{separator}\n    {object}")?;
         separator = ",";

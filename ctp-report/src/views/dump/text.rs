@@ -5,15 +5,17 @@ use std::io::{self, Write};
 use ctp_trace::Reader;
 use ctp_trace::escape::escaped;
 
+use crate::evidence::selection::Selection;
 use crate::import::Imported;
 use crate::text::units;
 use crate::views::dump::model::{self, Fields};
 
 /// Writes the records as lines of text. Errors appear at their place among the records.
-pub fn write(reader: Reader<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(reader: Reader<'_>, selection: &Selection, out: &mut dyn Write) -> io::Result<()> {
     for record in reader {
         match record {
-            Ok(record) => line(&model::of(&record), out)?,
+            Ok(record) if selection.has_record(&record) => line(&model::of(&record), out)?,
+            Ok(_) => {}
             Err(error) => writeln!(out, "# note: {}", escaped(&error.to_string()))?,
         }
     }

@@ -9,6 +9,7 @@ use ctp_trace::verdict::{THRESHOLD, Verdict};
 use crate::config::By;
 use crate::document::flame_graph::end_of_recording;
 use crate::evidence::resource;
+use crate::evidence::selection::Selection;
 use crate::load::Model;
 use crate::names::{Names, label};
 
@@ -50,18 +51,24 @@ impl Folder {
 
     /// Adds the spans that had not ended when the recording or the process did. Returns all stacks
     /// with names.
-    pub fn finish(mut self, model: &Model, names: &Names) -> Stacks {
+    pub fn finish(mut self, model: &Model, names: &Names, selection: &Selection) -> Stacks {
         let judged = model.trace_model.judge(THRESHOLD);
         let verdicts: HashMap<CoroutineId, Verdict> = judged
             .into_iter()
             .map(|(id, judgement)| (id, judgement.verdict))
             .collect();
-        for coroutine in model.trace_model.coroutines() {
-            if let Some((activity, since)) = open_span(&model.trace_model, coroutine) {
-                let end = model.trace_model.end_of(coroutine.process);
+        let all = model.trace_model.coroutines().into_iter();
+        for coroutine in all.filter(|coroutine| selection.has(coroutine.id)) {
+            let end = model.trace_model.end_of(coroutine.process);
+            let open = open_span(&model.trace_model, coroutine);
+            let part = open.and_then(|(activity, since)| {
+                let (from, to) = selection.part(since, end)?;
+                Some((activity, from.until(to)))
+            });
+            if let Some((activity, length)) = part {
                 let verdict = verdicts.get(&coroutine.id).copied();
                 let open = Some(verdict.unwrap_or(Verdict::Unknown));
-                self.count(coroutine, activity, open, since.until(end));
+                self.count(coroutine, activity, open, length);
             }
         }
         let numbered = self.numbered_names(model);

@@ -5,6 +5,7 @@ use ctp_trace::model::{Named, SiteStats};
 use ctp_trace::record::{Bins, Durations, Nanos, SiteId};
 use serde::Serialize;
 
+use crate::evidence::figures::Figures;
 use crate::evidence::resource;
 use crate::load::Model;
 use crate::names::{Names, duplicates};
@@ -71,16 +72,15 @@ pub struct Bin {
 
 /// Returns the charts, the most waiting time first. Uses totals if the trace has any, since they
 /// cover everything, while a flight recorder keeps only the latest events.
-pub fn charts(model: &Model, names: &Names) -> Vec<Chart> {
-    let mut charts: Vec<Chart> = if model.trace_model.has_aggregates() {
-        let all = model.trace_model.by_name();
-        all.iter()
-            .map(|named| of_name(model, names, named))
+pub fn charts(model: &Model, names: &Names, figures: &Figures) -> Vec<Chart> {
+    let mut charts: Vec<Chart> = if !figures.names.is_empty() {
+        let all = figures.names.iter();
+        all.map(|named| of_name((model, figures), names, named))
             .collect()
     } else {
-        let all = model.trace_model.sites();
+        let all = &figures.sites;
         all.iter()
-            .map(|site_stats| of_site(model, names, site_stats))
+            .map(|site_stats| of_site((model, figures), names, site_stats))
             .collect()
     };
     duplicates::distinguish(
@@ -98,8 +98,8 @@ pub fn charts(model: &Model, names: &Names) -> Vec<Chart> {
     charts
 }
 
-fn of_site(model: &Model, names: &Names, site: &SiteStats) -> Chart {
-    let given = model.trace_model.name(site.name);
+fn of_site((model, figures): (&Model, &Figures), names: &Names, site: &SiteStats) -> Chart {
+    let given = figures.name(model, site.name);
     let name = names.function_of_several(site.site, given, site.names_differ);
     Chart {
         given: names.given_at(given, site.names_differ, &name),
@@ -118,12 +118,9 @@ fn of_site(model: &Model, names: &Names, site: &SiteStats) -> Chart {
     }
 }
 
-fn of_name(model: &Model, names: &Names, named: &Named) -> Chart {
+fn of_name((model, figures): (&Model, &Figures), names: &Names, named: &Named) -> Chart {
     Chart {
-        name: names.function(
-            SiteId::default(),
-            model.trace_model.name(named.group_key.name),
-        ),
+        name: names.function(SiteId::default(), figures.name(model, named.group_key.name)),
         given: None,
         at: names.at(named.group_key.spawn_site),
         column: names

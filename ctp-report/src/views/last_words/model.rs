@@ -8,6 +8,7 @@ use ctp_trace::verdict::State;
 use serde::Serialize;
 
 use crate::evidence::proof::{self, Step};
+use crate::evidence::selection::Selection;
 use crate::findings::Finding as _;
 use crate::findings::crash::Crash;
 use crate::load::Model;
@@ -67,13 +68,18 @@ impl LatestEvents {
         latest.push_back(*event);
     }
 
-    /// Returns the live coroutines: crashed, running, then the others, the latest event first. Only
+    /// Returns the selected live coroutines: crashed, running, then the others, the latest event first. Only
     /// the first `limit` coroutines have their events.
-    pub fn finish(self, model: &Model, names: &Names, limit: usize) -> Vec<LastWords> {
+    pub fn finish(
+        self,
+        (model, names): (&Model, &Names),
+        selection: &Selection,
+        limit: usize,
+    ) -> Vec<LastWords> {
         let crash = Option::<Crash>::find(model, names);
         let crash = crash.as_ref();
         let mut alive: Vec<&Coroutine> = model.trace_model.coroutines();
-        alive.retain(|coroutine| coroutine.is_alive());
+        alive.retain(|coroutine| coroutine.is_alive() && selection.has(coroutine.id));
         alive.sort_by_key(|coroutine| {
             (
                 state(coroutine, crash).0,

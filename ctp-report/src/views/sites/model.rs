@@ -6,7 +6,9 @@ use ctp_trace::record::{Nanos, SiteId, WaitKind};
 use serde::Serialize;
 
 use crate::config::{SitesView, Sort};
+use crate::evidence::figures::Figures;
 use crate::evidence::resource;
+use crate::evidence::selection::Selection;
 use crate::load::Model;
 use crate::names::{CodePlace, Names, duplicates};
 use crate::text::units;
@@ -79,14 +81,19 @@ impl Row {
 
 /// Returns the open first runs, which belong to no site: the length of the run, the name of the
 /// coroutine, and where the coroutine was spawned.
-pub fn first_runs(model: &Model, names: &Names) -> Vec<(u64, String, String)> {
+pub fn first_runs(
+    model: &Model,
+    names: &Names,
+    selection: &Selection,
+) -> Vec<(u64, String, String)> {
     let trace_model = &model.trace_model;
     let all = trace_model.coroutines().into_iter();
+    let all = all.filter(|coroutine| selection.has(coroutine.id));
     let first = all.filter(|coroutine| trace_model.resumed_from(coroutine).is_none());
     let runs = first.filter_map(|coroutine| {
-        let length = coroutine
-            .runs_since()?
-            .until(trace_model.end_of(coroutine.process));
+        let end = trace_model.end_of(coroutine.process);
+        let (from, to) = selection.part(coroutine.runs_since()?, end)?;
+        let length = from.until(to);
         let spawned = names.at(coroutine.spawn_site).unwrap_or_default();
         Some((length.0, names.of_coroutine(model, coroutine), spawned))
     });
@@ -95,16 +102,20 @@ pub fn first_runs(model: &Model, names: &Names) -> Vec<(u64, String, String)> {
 
 /// Returns the rows in the requested order: a row for each site, or for each name if the trace has
 /// totals.
-pub fn rows(model: &Model, names: &Names, quantiles: &Quantiles, view: &SitesView) -> Vec<Row> {
+pub fn rows(
+    model: &Model,
+    names: &Names,
+    (figures, quantiles): (&Figures, &Quantiles),
+    view: &SitesView,
+) -> Vec<Row> {
     let mut rows: Vec<Row> = if model.is_by_name() {
-        let all = model.trace_model.by_name();
-        all.iter()
-            .map(|named| row_of_name(model, names, named))
+        let all = figures.names.iter();
+        all.map(|named| row_of_name((model, figures), names, named))
             .collect()
     } else {
-        let all = model.trace_model.sites();
+        let all = &figures.sites;
         all.iter()
-            .map(|site_stats| row_of_site(model, names, quantiles, site_stats))
+            .map(|site_stats| row_of_site((model, figures), names, quantiles, site_stats))
             .collect()
     };
     let all = rows.iter().map(|row| row.times.waited_ns);
@@ -130,11 +141,16 @@ fn distinguish(rows: &mut [Row]) {
     );
 }
 
-fn row_of_site(model: &Model, names: &Names, quantiles: &Quantiles, site: &SiteStats) -> Row {
+fn row_of_site(
+    (model, figures): (&Model, &Figures),
+    names: &Names,
+    quantiles: &Quantiles,
+    site: &SiteStats,
+) -> Row {
     let of_waits = quantiles.of(site);
     let label = names.of(site.site).cloned().unwrap_or_default();
     let mut all = Histogram::default();
-    let name = model.trace_model.name(site.name);
+    let name = figures.name(model, site.name);
     let function = names.function_of_several(site.site, name, site.names_differ);
     [&site.waits, &site.open, &site.cancelled]
         .into_iter()
@@ -165,15 +181,12 @@ fn row_of_site(model: &Model, names: &Names, quantiles: &Quantiles, site: &SiteS
 }
 
 /// The row of a name. Cancelled waits are counted, but have no length.
-fn row_of_name(model: &Model, names: &Names, named: &Named) -> Row {
+fn row_of_name((model, figures): (&Model, &Figures), names: &Names, named: &Named) -> Row {
     let label = names
         .of(named.group_key.spawn_site)
         .cloned()
         .unwrap_or_default();
-    let function = names.function(
-        SiteId::default(),
-        model.trace_model.name(named.group_key.name),
-    );
+    let function = names.function(SiteId::default(), figures.name(model, named.group_key.name));
     let (waiting, open) = (&named.waiting, &named.open);
     let waited_ns = waiting.sum.0.saturating_add(open.sum().0);
     let measured = waiting.count.saturating_add(open.count());

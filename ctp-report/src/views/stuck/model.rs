@@ -19,11 +19,12 @@ use ctp_trace::verdict::{Basis, Fact, Judgement, Reason, Verdict};
 use serde::Serialize;
 
 use crate::config::StuckView;
-use crate::config::filter::{Filter, Subject};
+use crate::config::filter::Filter;
 use crate::config::ignore::Ignore;
 use crate::evidence::Member;
 use crate::evidence::busy_threads::Busy;
 use crate::evidence::leaf_wait::Children;
+use crate::evidence::selection::is_admitted;
 use crate::evidence::thread_inspections::ThreadInspection;
 use crate::load::Model;
 use crate::names::call_stacks::CallStacks;
@@ -106,20 +107,6 @@ pub fn admitted<'a, 'm>(
     let members = all.iter().copied();
     let members = members.filter(|member| is_admitted(model, names, member, filter));
     Cow::Owned(members.collect())
-}
-
-/// Whether the filter admits a coroutine.
-pub fn is_admitted(model: &Model, names: &Names, member: &Member, filter: &Filter) -> bool {
-    let (coroutine, judgement) = member;
-    let site = model.trace_model.place_of(coroutine);
-    filter.admits(&Subject {
-        id: coroutine.id.0,
-        function: &names.name_of_row(model, site, coroutine),
-        at: names.at(site).as_deref(),
-        name: &names.of_coroutine(model, coroutine),
-        thread: coroutine.last.map(|event| event.tid),
-        states: [judgement.verdict.word(), judgement.fact.word()],
-    })
 }
 
 /// Groups the coroutines: the worst verdict first, and causes before victims.

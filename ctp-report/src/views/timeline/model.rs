@@ -19,7 +19,7 @@ pub use arrows::{Arrow, Arrows};
 pub use collect::collect;
 pub use lane::{Bar, BarStyle, bars, open, visible_marks, wakes};
 pub use marks::{By, Mark};
-pub use population::{Member, ObservedPopulation};
+pub use population::{Member, ObservedPopulation, alive};
 pub use row::Row;
 pub use selection::{Group, Selection, pick};
 pub use threads::{Shown, Thread};

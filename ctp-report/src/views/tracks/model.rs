@@ -15,6 +15,7 @@ use ctp_trace::record::{
 };
 use ctp_trace::verdict::{Judgement, Verdict, wakes_since};
 
+use crate::evidence::selection::Selection;
 use crate::evidence::{self, resource};
 use crate::load::Model;
 use crate::names::Names;
@@ -198,8 +199,9 @@ impl<'a> Tracks<'a> {
     }
 
     /// Writes the last activity of each live coroutine, with its verdict.
-    pub fn finish(&self, threshold: Nanos, sink: &mut Sink<'_>) {
-        for (coroutine, judgement) in evidence::members(&self.model.trace_model, threshold) {
+    pub fn finish(&self, threshold: Nanos, selection: &Selection, sink: &mut Sink<'_>) {
+        let all = evidence::members(&self.model.trace_model, threshold);
+        for (coroutine, judgement) in all.filter(|(coroutine, _)| selection.has(coroutine.id)) {
             self.end(coroutine, &judgement, sink);
         }
     }

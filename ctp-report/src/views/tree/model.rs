@@ -6,7 +6,7 @@ use ctp_trace::model::{Family, FamilyId};
 use ctp_trace::record::Nanos;
 use serde::Serialize;
 
-use crate::evidence;
+use crate::evidence::{self, selection::Selection};
 use crate::load::Model;
 use crate::names::{Names, label};
 
@@ -45,9 +45,10 @@ struct Members {
     stuck: u64,
 }
 
-/// Returns the families without a known parent, each with its descendants.
-pub fn tree(model: &Model, names: &Names, threshold: Nanos) -> Vec<Branch> {
-    let mut members = members(model, threshold);
+/// Returns the families without a known parent, each with its descendants. Of a selection, only the families
+/// with selected members that are alive, and their ancestors, are returned.
+pub fn tree(model: &Model, names: &Names, threshold: Nanos, selection: &Selection) -> Vec<Branch> {
+    let mut members = members(model, threshold, selection);
     let families: Vec<(FamilyId, &Family)> = model.trace_model.families().collect();
     let mut grown: BTreeMap<Option<FamilyId>, Vec<Branch>> = BTreeMap::new();
     // A family comes after its parent, so going backwards completes children first.
@@ -61,6 +62,9 @@ pub fn tree(model: &Model, names: &Names, threshold: Nanos) -> Vec<Branch> {
         if id == FamilyId::default() {
             (branch.name, branch.spawned_at) = (OTHERS.to_owned(), None);
         }
+        if !selection.is_all() {
+            branch.ended = 0;
+        }
         branch.adopt(grown.remove(&Some(id)).unwrap_or_default());
         if branch.weight != [0; 3] {
             grown.entry(family.parent).or_default().push(branch);
@@ -69,9 +73,10 @@ pub fn tree(model: &Model, names: &Names, threshold: Nanos) -> Vec<Branch> {
     sorted(grown.remove(&None).unwrap_or_default())
 }
 
-fn members(model: &Model, threshold: Nanos) -> BTreeMap<FamilyId, Members> {
+fn members(model: &Model, threshold: Nanos, selection: &Selection) -> BTreeMap<FamilyId, Members> {
     let mut members: BTreeMap<FamilyId, Members> = BTreeMap::new();
-    for (coroutine, judged) in evidence::members(&model.trace_model, threshold) {
+    let all = evidence::members(&model.trace_model, threshold);
+    for (coroutine, judged) in all.filter(|(coroutine, _)| selection.has(coroutine.id)) {
         let Some(family) = coroutine.family else {
             continue;
         };

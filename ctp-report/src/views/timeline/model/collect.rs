@@ -107,7 +107,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::super::marks::{By, Mark, Marks};
-    use super::super::{Activity, ObservedPopulation, Piece, pick};
+    use super::super::{Activity, ObservedPopulation, Piece, alive, pick};
     use super::*;
     use ctp_trace::record::{
         Birth, Close, Earlier, End, Event, SiteId, Start, WaitKind, Wake, WakeCall,
@@ -150,7 +150,8 @@ mod tests {
             observed.note(&trace_model, &record);
             trace_model.consume(&record);
         }
-        let selection = pick(&trace_model, observed, &scale, Nanos(100), None);
+        let alive = alive(&trace_model, Nanos(100));
+        let selection = pick(alive, observed, &scale, None);
         let (mut rows, _) = collect(Reader::new(&bytes).unwrap(), &selection, &scale);
         rows.remove(0)
     }

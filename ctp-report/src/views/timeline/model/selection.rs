@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use ctp_trace::model::TraceModel;
 use ctp_trace::record::{CoroutineId, Nanos, SiteId};
 use ctp_trace::verdict::Verdict;
 
-use super::population::{self, Member, ObservedPopulation};
+use super::population::{Member, ObservedPopulation};
 use crate::time_scale::Scale;
 
 /// Up to this many coroutines, all are shown. More are grouped and sampled.
@@ -69,14 +68,13 @@ impl Selection {
 
 /// Selects among the coroutines that lived in the shown time. The crashed coroutine is always shown.
 pub fn pick(
-    trace_model: &TraceModel,
+    alive: impl IntoIterator<Item = Member>,
     observed: ObservedPopulation,
     scale: &Scale,
-    threshold: Nanos,
     crashed: Option<CoroutineId>,
 ) -> Selection {
     let mut groups: BTreeMap<(Verdict, SiteId), Group> = BTreeMap::new();
-    for member in population::alive(trace_model, threshold) {
+    for member in alive {
         if member.is_in(scale) {
             put(&mut groups, member);
         }

@@ -1,0 +1,327 @@
+//! The coroutines and the time that the user selected, with one filter for all views.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io;
+
+use ctp_trace::model::{NameId, Span, TraceModel};
+use ctp_trace::record::{
+    Act, CoroutineId, Event, EventKind, Nanos, Record, SiteId, ThreadEvent, Waker,
+};
+use ctp_trace::verdict::THRESHOLD;
+
+use crate::config::filter::{Filter, Subject};
+use crate::evidence::{self, Member};
+use crate::load::Model;
+use crate::names::Names;
+use crate::text::{Page, units};
+use crate::time_scale::Scale;
+
+/// The word that `--state` has for coroutines that have ended.
+const ENDED: &str = "ended";
+
+/// What a view shows.
+#[derive(Debug, Default)]
+pub struct Selection {
+    /// The selected coroutines; `None` selects all.
+    ids: Option<HashSet<CoroutineId>>,
+    /// The threads of which events are selected, in addition to events about selected coroutines.
+    threads: Vec<u64>,
+    /// The selected time; `None` selects all.
+    time: Option<Scale>,
+    /// How many coroutines there are.
+    all: usize,
+}
+
+impl Selection {
+    /// Selects what the filter admits. `model` has the coroutines that are alive.
+    pub fn of(filter: &Filter, (model, names): (&Model, &Names), ended: &EndedCoroutines) -> Self {
+        let (from, to) = filter.time;
+        let mut selection = Selection {
+            threads: filter.threads.clone(),
+            time: filter
+                .has_time()
+                .then(|| Scale::new(from, to.unwrap_or(Nanos(u64::MAX)))),
+            ..Selection::default()
+        };
+        if filter.has_coroutines() {
+            selection.select(filter, (model, names), ended);
+        }
+        selection
+    }
+
+    fn select(&mut self, filter: &Filter, about: (&Model, &Names), ended: &EndedCoroutines) {
+        let (model, names) = about;
+        let members: Vec<Member> = evidence::members(&model.trace_model, THRESHOLD).collect();
+        let admitted = members
+            .iter()
+            .filter(|member| is_admitted(model, names, member, filter));
+        let mut ids: HashSet<CoroutineId> = admitted.map(|(coroutine, _)| coroutine.id).collect();
+        let is_alive: HashSet<CoroutineId> =
+            members.iter().map(|(coroutine, _)| coroutine.id).collect();
+        self.all = is_alive.len();
+        for (place, all) in &ended.by_place {
+            let over = all.iter().filter(|id| !is_alive.contains(id));
+            for id in over {
+                self.all += 1;
+                if place.is_admitted(*id, (model, names), filter) {
+                    ids.insert(*id);
+                }
+            }
+        }
+        self.ids = Some(ids);
+    }
+
+    /// Whether everything is selected.
+    pub fn is_all(&self) -> bool {
+        self.ids.is_none() && self.time.is_none()
+    }
+
+    /// Whether a part of the time is selected.
+    pub fn has_time(&self) -> bool {
+        self.time.is_some()
+    }
+
+    /// Whether a model of the selected coroutines needs the record: all but the records of other
+    /// coroutines.
+    pub fn keeps(&self, record: &Record) -> bool {
+        let about = About::of(record).filter(|about| about.tid.is_none());
+        let id = about.and_then(|about| about.coroutine);
+        id.is_none_or(|id| self.has(id))
+    }
+
+    /// Whether the coroutine is selected.
+    pub fn has(&self, id: CoroutineId) -> bool {
+        self.ids.as_ref().is_none_or(|ids| ids.contains(&id))
+    }
+
+    /// The selected part of a time range, if any.
+    pub fn part(&self, from: Nanos, to: Nanos) -> Option<(Nanos, Nanos)> {
+        match &self.time {
+            Some(time) => time.clip(from, to),
+            None => Some((from, to)),
+        }
+    }
+
+    /// The selected part of a span, if any.
+    pub fn clip(&self, span: &Span) -> Option<Span> {
+        let (from, to) = self.part(span.from, span.to)?;
+        self.has(span.coroutine)
+            .then_some(Span { from, to, ..*span })
+    }
+
+    /// Whether the record is about a selected coroutine or thread, in the selected time. Records about
+    /// anything else, such as definitions, are selected only if everything is.
+    pub fn has_record(&self, record: &Record) -> bool {
+        if self.is_all() {
+            return true;
+        }
+        let Some(about) = About::of(record) else {
+            return false;
+        };
+        let is_time = |time: &Scale| about.at.is_none_or(|at| time.has(at));
+        let is_thread = about.tid.is_some_and(|tid| self.threads.contains(&tid));
+        let is_coroutine = match about.coroutine {
+            Some(id) => self.has(id),
+            None => self.ids.is_none(),
+        };
+        self.time.as_ref().is_none_or(is_time) && (is_thread || is_coroutine)
+    }
+
+    /// Writes how many coroutines are selected, unless all.
+    ///
+    /// # Errors
+    /// If the page cannot be written.
+    pub fn write(&self, page: &mut Page) -> io::Result<()> {
+        if let Some(ids) = &self.ids {
+            let shown = units::grouped(ids.len() as u64);
+            let all = units::grouped(self.all as u64);
+            page.line(&format!(
+                "# filtered: {shown} of {all} coroutines are shown"
+            ))?;
+        }
+        if self.time.is_some() {
+            page.line("# filtered: only waits and runs in the time of --time, and only that part")?;
+        }
+        match self.is_all() {
+            true => Ok(()),
+            false => page.gap(),
+        }
+    }
+}
+
+/// Whether the filter admits a coroutine.
+pub fn is_admitted(model: &Model, names: &Names, member: &Member, filter: &Filter) -> bool {
+    let (coroutine, judgement) = member;
+    let site = model.trace_model.place_of(coroutine);
+    filter.admits(&Subject {
+        id: coroutine.id.0,
+        function: &names.name_of_row(model, site, coroutine),
+        at: names.at(site).as_deref(),
+        name: &names.of_coroutine(model, coroutine),
+        thread: coroutine.last.map(|event| event.tid),
+        states: [judgement.verdict.word(), judgement.fact.word()],
+    })
+}
+
+/// The coroutines that ended, by what a filter looks at. The model forgets them.
+#[derive(Debug, Default)]
+pub struct EndedCoroutines {
+    by_place: BTreeMap<LastPlace, Vec<CoroutineId>>,
+}
+
+/// Where a coroutine ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct LastPlace {
+    name: NameId,
+    spawned: SiteId,
+    site: SiteId,
+    tid: u64,
+}
+
+impl EndedCoroutines {
+    /// Notes a record, before the model does.
+    pub fn see(&mut self, trace_model: &TraceModel, record: &Record) {
+        let Record::Event(Event {
+            kind: EventKind::Death,
+            coroutine: id,
+            tid,
+            ..
+        }) = record
+        else {
+            return;
+        };
+        if let Some(coroutine) = trace_model.get(*id) {
+            let place = LastPlace {
+                name: coroutine.name,
+                spawned: coroutine.spawn_site,
+                site: trace_model.place_of(coroutine),
+                tid: *tid,
+            };
+            self.by_place.entry(place).or_default().push(*id);
+        }
+    }
+}
+
+impl LastPlace {
+    fn is_admitted(
+        &self,
+        id: CoroutineId,
+        (model, names): (&Model, &Names),
+        filter: &Filter,
+    ) -> bool {
+        let given = model.trace_model.name(self.name);
+        let name = names.called(given);
+        filter.admits(&Subject {
+            id: id.0,
+            function: &names.function(self.site, given),
+            at: names.at(self.site).as_deref(),
+            name: &name.unwrap_or_else(|| names.function(self.spawned, "")),
+            thread: Some(self.tid),
+            states: [ENDED, ENDED],
+        })
+    }
+}
+
+/// What a record is about.
+#[derive(Clone, Copy, Debug, Default)]
+struct About {
+    coroutine: Option<CoroutineId>,
+    tid: Option<u64>,
+    at: Option<Nanos>,
+}
+
+impl About {
+    /// `None` for records about neither a coroutine nor a thread.
+    fn of(record: &Record) -> Option<Self> {
+        let about = |coroutine, at| About {
+            coroutine: Some(coroutine),
+            tid: None,
+            at,
+        };
+        Some(match record {
+            Record::Birth(birth) => about(birth.coroutine, Some(birth.at)),
+            Record::Event(event) => about(event.coroutine, Some(event.at)),
+            Record::Wake(wake) => about(wake.coroutine, Some(wake.at)),
+            Record::EventCounts(counts) => about(counts.coroutine, None),
+            Record::Aggregate(aggregate) => about(aggregate.coroutine, None),
+            Record::Earlier(earlier) => about(earlier.coroutine, None),
+            Record::Look(look) => about(look.coroutine, Some(look.at)),
+            Record::CoroutineStack(stack) => about(stack.coroutine, Some(stack.at)),
+            Record::ThreadEvent(event) => About {
+                coroutine: subject(event),
+                tid: Some(event.tid),
+                at: Some(event.at),
+            },
+            _ => return None,
+        })
+    }
+}
+
+/// The coroutine that a thread event is about: the woken coroutine, or the coroutine that has the lock.
+fn subject(event: &ThreadEvent) -> Option<CoroutineId> {
+    match &event.act {
+        Act::Wake(call) => Some(call.coroutine),
+        Act::Acquire(hold) | Act::Release(hold) => match hold.by {
+            Waker::Coroutine(id) => Some(id),
+            Waker::Thread(_) | Waker::Foreign => None,
+        },
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ctp_trace::model::Activity;
+
+    use super::*;
+
+    fn event(id: u32, at: u64) -> Record {
+        Record::Event(Event {
+            coroutine: CoroutineId(id),
+            at: Nanos(at),
+            ..Event::default()
+        })
+    }
+
+    // AGG-18
+    #[test]
+    fn records_need_the_coroutine_and_the_time() {
+        let selection = Selection {
+            ids: Some([CoroutineId(7)].into()),
+            threads: vec![40],
+            time: Some(Scale::new(Nanos(100), Nanos(200))),
+            all: 2,
+        };
+        assert!(selection.has_record(&event(7, 150)));
+        assert!(!selection.has_record(&event(8, 150)) && !selection.has_record(&event(7, 201)));
+        let thread_event = |tid, at| {
+            Record::ThreadEvent(ThreadEvent {
+                tid,
+                at: Nanos(at),
+                ..ThreadEvent::default()
+            })
+        };
+        assert!(selection.has_record(&thread_event(40, 150)));
+        assert!(!selection.has_record(&thread_event(41, 150)));
+        assert!(!selection.has_record(&thread_event(40, 99)));
+        assert!(!selection.has_record(&Record::Watermark(Nanos(150))));
+        assert!(Selection::default().has_record(&Record::Watermark(Nanos(150))));
+    }
+
+    #[test]
+    fn spans_are_clipped_to_the_time() {
+        let selection = Selection {
+            time: Some(Scale::new(Nanos(100), Nanos(200))),
+            ..Selection::default()
+        };
+        let span = |from, to| Span {
+            coroutine: CoroutineId(1),
+            activity: Activity::Running(None),
+            from: Nanos(from),
+            to: Nanos(to),
+        };
+        assert_eq!(selection.clip(&span(50, 150)), Some(span(100, 150)));
+        assert_eq!(selection.clip(&span(50, 60)), None);
+        assert_eq!(Selection::default().clip(&span(50, 60)), Some(span(50, 60)));
+    }
+}
