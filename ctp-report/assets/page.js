@@ -7,8 +7,6 @@
   const column = Object.fromEntries(columns.map((c) => [c.key, c]));
   const rowCount = column.id.values.length;
   const shown = columns.filter((c) => c.is_shown);
-  const widths = { id: '7ch', verdict: '11ch', function: 'minmax(24ch, 2fr)', place: 'minmax(24ch, 2fr)',
-    waits_for: 'minmax(18ch, 1fr)', age: '11ch', name: 'minmax(14ch, 1fr)', state: '14ch' };
   const ROW = 26;
   const CHAIN = 10;
 
@@ -129,7 +127,20 @@
 
   // The rows in view.
 
-  const template = shown.map((c) => widths[c.key] || '14ch').join(' ');
+  // All rows have the same columns, as wide as their longest text, up to a limit.
+  const MOST = 48;
+  const lengthOf = (c) => {
+    const length = (value) => {
+      if (value === null) return 0;
+      return c.kind === 'text' ? texts[value].length : c.kind === 'number' ? String(value).length : 11;
+    };
+    const longest = c.values.reduce((most, value) => Math.max(most, length(value)), c.title.length + 3);
+    return Math.min(MOST, longest);
+  };
+  const lengths = shown.map(lengthOf);
+  const template = lengths.map((length) => `calc(${length}ch + 16px)`).join(' ');
+  const total = lengths.reduce((a, b) => a + b, 0);
+  head.style.minWidth = body.style.minWidth = `calc(${total}ch + ${16 * lengths.length}px)`;
   const rowElement = (at) => {
     const row = visible[at];
     const made = element('div', 'row' + (at % 2 ? ' odd' : '') + (row === chosen ? ' chosen' : ''));
@@ -249,7 +260,7 @@
   head.setAttribute('role', 'row');
   head.style.gridTemplateColumns = template;
   for (const c of shown) {
-    const cell = element('span', '');
+    const cell = element('span', c.kind === 'text' ? '' : 'number');
     cell.setAttribute('role', 'columnheader');
     cell.dataset.key = c.key;
     cell.dataset.title = c.title;

@@ -168,6 +168,8 @@
   }
 
   function key(event) {
+    if (event.target.id === "reset" && event.key === "Enter") return show(0, UNITS);
+    if (!typing && event.target === search && event.key === "Enter") return begin();
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (!typing && event.key === "0") return show(0, UNITS);
     if (!typing && steer(event.key)) return event.preventDefault();
@@ -183,10 +185,11 @@
 
   root.classList.add("live");
   axes.forEach((axis) => axis.classList.add("live"));
-  search.addEventListener("click", () => {
+  function begin() {
     [typing, word] = [true, ""];
     find();
-  });
+  }
+  search.addEventListener("click", begin);
   root.querySelector("#reset").addEventListener("click", () => show(0, UNITS));
   root.addEventListener("wheel", zoom, { passive: false });
   root.addEventListener("mousedown", press);

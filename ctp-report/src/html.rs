@@ -35,7 +35,7 @@ pub fn show(config: &Config, view: &HtmlView, out: &mut dyn Write) -> Result<()>
     let model = input.model_before_shutdown()?;
     let mut names = document::names(config, &input, &model);
     let title = view.title.as_deref().map(escape);
-    let title = title.unwrap_or_else(|| format!("{}: what is stuck", model.program()));
+    let title = title.unwrap_or_else(|| format!("{}: what is stuck", model.program_name()));
     let findings = findings(config, view, (&input, &model, &mut names))?;
     let table = table(view, &model, &names);
     let file = page::write(&Contents {
@@ -91,7 +91,7 @@ fn graphics(
     };
     let population = Population::read(input, Default::default(), &selection)?;
     let timeline = population.draw(input, (names, &selection), threshold, None)?;
-    let title = format!("{}: waiting time of its coroutines", model.program());
+    let title = format!("{}: waiting time of its coroutines", model.program_name());
     let flame = flame::draw_waits(input, names, &selection, &title)?;
     let timeline = [Graphic::timeline(timeline.svg)].into_iter();
     Ok(timeline.chain(flame.map(Graphic::flame)).collect())

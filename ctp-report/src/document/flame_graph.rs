@@ -8,6 +8,9 @@ use inferno::flamegraph::{self, Options, Palette};
 
 use crate::text;
 
+/// Colours for dark themes, and a visible search.
+const STYLE: &str = include_str!("../../assets/flame.css");
+
 /// What the widths of a flame graph count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Widths {
@@ -76,13 +79,14 @@ fn color(r: u8, g: u8, b: u8) -> Color {
     Color { r, g, b }
 }
 
-/// Removes all network addresses, so that the file visibly loads nothing: the document type, the
+/// Adds the style. Removes all network addresses, so that the file visibly loads nothing: the document type, the
 /// comments, and the addresses in the script.
 fn offline(svg: &str) -> String {
     let svg = without(svg, "<!DOCTYPE", ">");
     let svg = without(&svg, "<!--", "-->");
     // The search is hardly visible until the mouse is over it.
     let svg = svg.replace("opacity:0.1;", "opacity:1;");
+    let svg = svg.replacen("</style>", &format!("{STYLE}</style>"), 1);
     match (svg.find("<script"), svg.find("</script>")) {
         (Some(from), Some(to)) if from < to => {
             format!(

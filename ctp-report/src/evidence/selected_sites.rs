@@ -15,14 +15,14 @@ type Key = (SiteId, WaitKind);
 pub struct SelectedSites {
     sums: BTreeMap<Key, SiteStats>,
     visitors: BTreeSet<(Key, CoroutineId)>,
-    /// The coroutine that the next record ends, and its name.
-    ending: Option<(CoroutineId, NameId)>,
+    /// The coroutine that the current record ends, and its name.
+    death: Option<(CoroutineId, NameId)>,
 }
 
 impl SelectedSites {
     /// Notes a record, before the model does. A wait that the death of its coroutine ends was cancelled.
     pub fn see(&mut self, trace_model: &TraceModel, record: &Record) {
-        self.ending = match record {
+        self.death = match record {
             Record::Event(event) if event.kind == EventKind::Death => {
                 let coroutine = trace_model.get(event.coroutine);
                 coroutine.map(|coroutine| (coroutine.id, coroutine.name))
@@ -33,7 +33,7 @@ impl SelectedSites {
 
     /// Adds a span that has ended.
     pub fn add(&mut self, trace_model: &TraceModel, span: &Span) {
-        let ended = self.ending.filter(|(id, _)| *id == span.coroutine);
+        let ended = self.death.filter(|(id, _)| *id == span.coroutine);
         let alive = trace_model
             .get(span.coroutine)
             .map(|coroutine| coroutine.name);

@@ -25,6 +25,8 @@ pub struct Graphic {
     id: &'static str,
     title: &'static str,
     svg: String,
+    /// Whether the graphic fits any width, with the same height. Other graphics are scaled.
+    is_fluid: bool,
 }
 
 impl Graphic {
@@ -34,6 +36,7 @@ impl Graphic {
             id: "timeline",
             title: "Timeline",
             svg,
+            is_fluid: false,
         }
     }
 
@@ -43,6 +46,7 @@ impl Graphic {
             id: "flame",
             title: "Where the time was spent waiting",
             svg,
+            is_fluid: true,
         }
     }
 
@@ -52,16 +56,22 @@ impl Graphic {
             id: "flame",
             title: "Where all tasks and threads are",
             svg,
+            is_fluid: true,
         }
     }
 
     /// A frame with the graphic as a document of its own.
     fn frame(&self) -> String {
-        let Graphic { id, title, svg } = self;
+        let Graphic { id, title, svg, .. } = self;
         let (width, height) = (size(svg, "width"), size(svg, "height"));
+        let (class, style) = if self.is_fluid {
+            ("fluid", format!("height:{height}px"))
+        } else {
+            ("wide", format!("aspect-ratio:{width}/{height}"))
+        };
         format!(
             "<section id=\"{id}\">\n<h2>{title}</h2>\n\
-             <div class=\"wide\"><iframe title=\"{title}\" style=\"aspect-ratio:{width}/{height}\" \
+             <div class=\"{class}\"><iframe title=\"{title}\" style=\"{style}\" \
              src=\"data:image/svg+xml;charset=utf-8,{}\"></iframe></div>\n</section>\n",
             percent_encoded(svg)
         )

@@ -4,6 +4,9 @@ pub mod awaited;
 mod bounds;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use anyhow::{Result, bail};
 use ctp_trace::model::{Gap, Span, TraceModel};
@@ -236,6 +239,19 @@ impl Model {
         match self.start.argv.first() {
             Some(name) => text::cut_middle(&text::escape_bytes(name), 40),
             None => "the program".to_owned(),
+        }
+    }
+
+    /// The name of the program without its directories, for a title.
+    pub fn program_name(&self) -> String {
+        let path = self
+            .start
+            .argv
+            .first()
+            .map(|path| Path::new(OsStr::from_bytes(path)));
+        match path.and_then(Path::file_name) {
+            Some(name) => text::cut_middle(&text::escape_bytes(name.as_bytes()), 60),
+            None => self.program(),
         }
     }
 

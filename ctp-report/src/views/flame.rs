@@ -114,7 +114,7 @@ fn title(model: &Model, view: &FlameView) -> String {
         By::Run => "running time",
     };
     let reported = view.title.as_deref().map(escape);
-    reported.unwrap_or_else(|| format!("{}: {what} of its coroutines", model.program()))
+    reported.unwrap_or_else(|| format!("{}: {what} of its coroutines", model.program_name()))
 }
 
 /// Describes the number of stacks, the total time, and what is missing.

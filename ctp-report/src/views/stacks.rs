@@ -106,7 +106,8 @@ pub fn draw_all(
 /// Returns the flame graph, and how many stacks it has.
 fn flame_graph(model: &Model, stacks: &Stacks, title: Option<&str>) -> Result<(String, String)> {
     let title = title.map(escape);
-    let title = title.unwrap_or_else(|| format!("{}: where everything waits", model.program()));
+    let title =
+        title.unwrap_or_else(|| format!("{}: where everything waits", model.program_name()));
     let about = units::counted(stacks.groups.len() as u64, "stack");
     let drawn = flame_graph::flame(&stacks.folded(), &title, &about, Widths::Number)?;
     Ok((drawn, about))

@@ -47,7 +47,7 @@ fn write_markdown(
     out: &mut dyn Write,
 ) -> Result<Status> {
     let mut text = Vec::new();
-    let title = format!("What is stuck in {}", model.program());
+    let title = format!("What is stuck in {}", model.program_name());
     let page = Page::markdown(&mut text, &title)?;
     let status = report(config, view, (input, model, names), Output::Page(page))?;
     let is_file = output::save(path, &text, out)?;

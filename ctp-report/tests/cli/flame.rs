@@ -23,7 +23,7 @@ fn names_the_function_the_line_and_what_is_waited_for() {
     for part in [
         "session src/session.rs:17",
         "waits for a readable fd",
-        "./lost_wakeup: waiting time",
+        "lost_wakeup: waiting time",
     ] {
         assert!(svg.contains(part), "{part}");
     }

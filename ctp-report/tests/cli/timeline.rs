@@ -55,7 +55,7 @@ fn a_few_are_all_shown_the_stuck_first() {
 fn rows_have_spans_marks_ends_and_tooltips() {
     let svg = scriptless(&many(&TestDir::new(), 10, 2, 12));
     for class in [
-        "runs", "fd", "timer", "others", "stuck", "wakes", "moves", "birth", "death",
+        "runs", "fd", "timer", "channel", "stuck", "wakes", "moves", "birth", "death",
     ] {
         let lane = format!("class=\"{class}\" ");
         let legend = 1;

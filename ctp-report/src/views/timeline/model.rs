@@ -17,7 +17,7 @@ mod track;
 
 pub use arrows::{Arrow, Arrows};
 pub use collect::collect;
-pub use lane::{Bar, BarStyle, bars, open, visible_marks, wakes};
+pub use lane::{Bar, BarStyle, bars, of_leaf, open, visible_marks, wakes};
 pub use marks::{By, Mark};
 pub use population::{Member, ObservedPopulation, alive};
 pub use row::Row;

@@ -1,6 +1,6 @@
 //! Turns pieces into bars on the time axis.
 
-use ctp_trace::record::WaitKind;
+use ctp_trace::record::{LeafKind, WaitKind};
 use ctp_trace::verdict::Verdict;
 
 use super::marks::{Mark, Marks};
@@ -19,8 +19,14 @@ pub enum BarStyle {
     Fd,
     /// The coroutine waited for a timer.
     Timer,
-    /// The coroutine waited for another coroutine: a lock, a channel, a join.
-    Others,
+    /// The coroutine waited for a lock or for permits.
+    Lock,
+    /// The coroutine waited for a message, or for room in a channel.
+    Channel,
+    /// The coroutine waited for a notification.
+    Notification,
+    /// The coroutine waited for the end of another.
+    Join,
     /// The coroutine yielded.
     Turn,
     /// The coroutine waited for a resource of the program's own, or for an unrecorded resource.
@@ -115,8 +121,23 @@ fn of_wait(wait: WaitKind) -> BarStyle {
     match wait {
         WaitKind::Readable | WaitKind::Writable => BarStyle::Fd,
         WaitKind::Timer => BarStyle::Timer,
-        WaitKind::Lock | WaitKind::Channel | WaitKind::Coroutine => BarStyle::Others,
+        WaitKind::Lock => BarStyle::Lock,
+        WaitKind::Channel => BarStyle::Channel,
+        WaitKind::Coroutine => BarStyle::Join,
         WaitKind::Yield => BarStyle::Turn,
+        _ => BarStyle::Unrecorded,
+    }
+}
+
+/// The style of a wait that the program did not announce, by the leaf future.
+pub fn of_leaf(kind: LeafKind) -> BarStyle {
+    match kind {
+        LeafKind::Io | LeafKind::Output => BarStyle::Fd,
+        LeafKind::Timer => BarStyle::Timer,
+        LeafKind::Lock | LeafKind::Semaphore => BarStyle::Lock,
+        LeafKind::Room | LeafKind::Message | LeafKind::Reply => BarStyle::Channel,
+        LeafKind::Notification => BarStyle::Notification,
+        LeafKind::Task => BarStyle::Join,
         _ => BarStyle::Unrecorded,
     }
 }
@@ -171,7 +192,7 @@ mod tests {
             Activity::Waits(ctp_trace::record::SiteId(1), WaitKind::Lock, 1),
         );
         assert_eq!(at_the_end(&waits, Verdict::MaybeStuck), BarStyle::Stuck);
-        assert_eq!(at_the_end(&waits, Verdict::Waiting), BarStyle::Others);
+        assert_eq!(at_the_end(&waits, Verdict::Waiting), BarStyle::Lock);
         assert_eq!(at_the_end(&waits, Verdict::Busy), BarStyle::Busy);
     }
 }

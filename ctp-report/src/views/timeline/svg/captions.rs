@@ -1,10 +1,10 @@
 //! Labels and tooltips of coroutines and of their activities.
 
-use ctp_trace::record::{WaitKind, Waker};
+use ctp_trace::record::{LeafKind, SiteId, WaitKind, Waker};
 use ctp_trace::verdict::{Confidence, Fact, Verdict};
 
 use super::Chart;
-use crate::evidence::{blocker_text, blockers, missing_wakes, resource};
+use crate::evidence::{blocker_text, blockers, leaf_wait, missing_wakes, resource};
 use crate::findings::crash::Crash;
 use crate::names::Label;
 use crate::text::units::{counted, duration, duration_ns, grouped, moment};
@@ -83,6 +83,10 @@ pub fn open(chart: &Chart, member: &Member, piece: &Piece) -> String {
         Activity::Waits(_, wait, arg) if wait != WaitKind::Unknown => {
             format!(", waits for {}", resource(chart, wait, arg))
         }
+        Activity::Waits(site, ..) => {
+            let leaf = leaf(chart, site);
+            leaf.map_or_else(String::new, |leaf| format!(", waits for {leaf}"))
+        }
         _ => String::new(),
     };
     format!("{what} since {}{resource}", moment(member.since))
@@ -110,7 +114,10 @@ fn blocker_lines(chart: &Chart, member: &Member) -> Vec<String> {
 /// The short label of a bar.
 pub fn label(chart: &Chart, piece: &Piece) -> Option<String> {
     match piece.activity {
-        Activity::Waits(_, WaitKind::Unknown, _) => Some(duration_ns(piece.length())),
+        Activity::Waits(site, WaitKind::Unknown, _) => {
+            let leaf = leaf(chart, site).map(str::to_owned);
+            leaf.or_else(|| Some(duration_ns(piece.length())))
+        }
         Activity::Waits(_, wait, arg) => Some(resource(chart, wait, arg)),
         Activity::Runs(thread) => Some(format!("thread {thread}")),
         Activity::Lost(0) => None,
@@ -131,7 +138,9 @@ pub fn piece(chart: &Chart, piece: &Piece) -> String {
                 .at(site)
                 .map(|at| format!(" at {at}"))
                 .unwrap_or_default();
-            format!("waits for {}{at}", resource(chart, wait, arg))
+            let leaf = leaf(chart, site).filter(|_| wait == WaitKind::Unknown);
+            let what = leaf.map_or_else(|| resource(chart, wait, arg), str::to_owned);
+            format!("waits for {what}{at}")
         }
         Activity::Lost(0) => "unknown".to_owned(),
         Activity::Lost(lost) => format!("{} lost", counted(lost, "event")),
@@ -148,6 +157,14 @@ pub fn piece(chart: &Chart, piece: &Piece) -> String {
         }
     };
     format!("{length}: {what}, from {}", moment(piece.from))
+}
+
+/// What an unannounced wait at a site is for, if its leaf future is known.
+fn leaf(chart: &Chart, site: SiteId) -> Option<&'static str> {
+    match chart.model.trace_model.leaf_kind_at(site) {
+        LeafKind::Unknown => None,
+        kind => Some(leaf_wait::phrase(kind)),
+    }
 }
 
 fn resource(chart: &Chart, wait: WaitKind, arg: u64) -> String {

@@ -44,9 +44,12 @@ const LEGEND: [&[(&str, &str)]; 3] = [
     &[
         ("fd", "waits for an fd"),
         ("timer", "a timer"),
-        ("others", "a lock, channel, coroutine"),
+        ("lock", "a lock, permits"),
+        ("channel", "a channel"),
+        ("notification", "a notification"),
+        ("join", "the end of another"),
         ("turn", "yields"),
-        ("untold", "another resource, or not recorded"),
+        ("untold", "others, not recorded"),
         ("lost-key", "lost, unknown"),
     ],
     &[
@@ -56,6 +59,7 @@ const LEGEND: [&[(&str, &str)]; 3] = [
         ("moves", "moved to another thread"),
         ("birth", "birth"),
         ("death", "death"),
+        ("cancelled", "cancelled"),
         ("burst", "crash"),
         ("losses", "records of a thread lost"),
     ],
@@ -63,7 +67,7 @@ const LEGEND: [&[(&str, &str)]; 3] = [
 
 /// Draws everything above the time axis. Returns the SVG and the y coordinate of the lower edge.
 pub fn head(chart: &Chart, title: Option<&str>) -> (String, u64) {
-    let program = chart.model.program();
+    let program = chart.model.program_name();
     let usual = format!("{program}: what its coroutines did");
     let mut y = 30;
     let title = text::cut(&text::escape(title.unwrap_or(&usual)), HEADLINE);
@@ -101,14 +105,17 @@ fn line(class: &str, y: u64, words: &str) -> String {
 fn tools(y: u64) -> String {
     let x = WIDTH - 10;
     format!(
-        "<g id=\"tools\"><text id=\"search\" class=\"tool\" x=\"{x}\" y=\"30\">search (/)</text>\
-         <text id=\"reset\" class=\"tool\" x=\"{x}\" y=\"50\">whole time (0)</text>\
+        "<g id=\"tools\"><text id=\"search\" class=\"tool\" role=\"button\" tabindex=\"0\" \
+         aria-live=\"polite\" x=\"{x}\" y=\"30\">search (/)</text>\
+         <text id=\"reset\" class=\"tool\" role=\"button\" tabindex=\"0\" x=\"{x}\" y=\"50\">\
+         whole time (0)</text>\
          <text class=\"hint\" x=\"{x}\" y=\"{y}\">zoom: drag or wheel on the time axis</text></g>\n"
     )
 }
 
 fn legend(items: &[(&str, &str)], y: u64) -> String {
-    let mut drawn = String::from("<g class=\"legend\">");
+    let mut drawn =
+        String::from("<g class=\"legend\" role=\"graphics-object\" aria-label=\"Legend\">");
     let mut x = 10;
     for (class, meaning) in items {
         let top = y - 10;
@@ -119,7 +126,7 @@ fn legend(items: &[(&str, &str)], y: u64) -> String {
                 arrows::shape(&[x + 10], top, top + 12)
             ),
             "moves" => format!("<path class=\"moves\" d=\"M{} {}v8\"/>", x + 10, top + 5),
-            "birth" | "death" | "losses" => {
+            "birth" | "death" | "cancelled" | "losses" => {
                 format!("<path class=\"{class}\" d=\"M{} {top}v12\"/>", x + 10)
             }
             "closes" => row::closing(x + 10, top, 12, meaning),

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use ctp_trace::record::Nanos;
-use ctp_trace::verdict::Verdict;
+use ctp_trace::record::{Nanos, WaitKind};
+use ctp_trace::verdict::{Fact, Verdict};
 
 use super::{CHART, Chart, LEFT, RIGHT, captions};
 use crate::text;
 use crate::text::xml::escape;
 use crate::time_scale::UNITS;
-use crate::views::timeline::model::{self, Bar, BarStyle, By, Mark, Member, Row, Track};
+use crate::views::timeline::model::{self, Activity, Bar, BarStyle, By, Mark, Member, Row, Track};
 
-/// How many characters the name, id and place may have together, and the place alone.
+/// How many characters the name, id and place may have together, and the place if the name is long.
 const NAME_CHARS: usize = 45;
 const PLACE_CHARS: usize = 20;
 
@@ -57,8 +57,9 @@ pub fn draw(chart: &Chart, row: &Row, style: &Style, y: u64) -> String {
     let name = captions::name(chart, member);
     let at = chart.names.at(member.site).unwrap_or_default();
     let place = chart.names.short(member.site).unwrap_or_default();
-    let place = text::cut_middle(&place, PLACE_CHARS);
     let number = member.id.0.to_string().len();
+    let room = NAME_CHARS.saturating_sub(number + text::columns(&name));
+    let place = text::cut_middle(&place, room.max(PLACE_CHARS));
     let room = NAME_CHARS.saturating_sub(number + text::columns(&place));
     let state = captions::end(member);
     let function = captions::function(chart, member);
@@ -71,10 +72,12 @@ pub fn draw(chart: &Chart, row: &Row, style: &Style, y: u64) -> String {
     let class = captions::row_class(chart, member);
     let base = y + style.height / 2 + 4;
     format!(
-        "<g class=\"row of-{class}\" data-find=\"{}\"><title>{}</title>\
+        "<g class=\"row of-{class}\" role=\"graphics-object\" aria-label=\"{}\" data-find=\"{}\">\
+         <title>{}</title>\
          <rect class=\"hit\" x=\"5\" y=\"{y}\" width=\"{}\" height=\"{}\"/>\
          <text class=\"name {class}\" x=\"10\" y=\"{base}\">{} <tspan class=\"id\">#{}</tspan></text>\
          <text class=\"place\" x=\"{}\" y=\"{base}\">{}</text>\n{}{}{}</g>\n",
+        escape(&format!("{name}, id {}, {state}", member.id.0)),
         escape(&find),
         escape(&captions::row(chart, row)),
         RIGHT + 125,
@@ -98,7 +101,7 @@ fn lane(chart: &Chart, row: &Row, style: &Style, y: u64) -> String {
         None => far,
         Some(near) => format!("<g class=\"far\">{far}</g>\n<g class=\"near\">{near}</g>\n"),
     };
-    let open = model::open(row, &chart.scale).map(|bar| {
+    let open = open_bar(chart, row).map(|bar| {
         let tooltip = captions::open_with_blockers(chart, &row.member, &bar.piece);
         rect(&bar, style, &tooltip)
     });
@@ -114,9 +117,17 @@ fn lane(chart: &Chart, row: &Row, style: &Style, y: u64) -> String {
         open.unwrap_or_default(),
         closes(chart, row, height),
         edge("birth", born),
-        edge("death", row.death(&chart.scale)),
+        edge(death(&row.member), row.death(&chart.scale)),
         crash(chart, &row.member, height),
     )
+}
+
+/// The class of the mark at the end of a coroutine.
+fn death(member: &Member) -> &'static str {
+    match member.fact {
+        Fact::Cancelled => "cancelled",
+        _ => "death",
+    }
 }
 
 /// Draws the crash of the coroutine, if in the shown time.
@@ -134,7 +145,7 @@ fn crash(chart: &Chart, member: &Member, height: u64) -> String {
 fn layer(chart: &Chart, row: &Row, track: &Track, style: &Style) -> String {
     let (height, mark) = (style.lane(), style.lane() / 3);
     let scale = &chart.scale;
-    let bars = bars(chart, &model::bars(track, scale), style);
+    let bars = bars(chart, &bars_of(chart, track), style);
     let moves = model::visible_marks(&row.moves, track).map(|mark| scale.x(mark.at));
     let moves = marks("moves", &moves.collect::<Vec<_>>(), height - mark, mark);
     bars + &moves + &wakes(chart, &model::wakes(row, track, scale), mark)
@@ -181,6 +192,27 @@ pub fn closing(x: u64, y: u64, height: u64, message: &str) -> String {
 fn marks_with_tooltip(class: &str, places: &[u64], height: u64, tooltip: &str) -> String {
     let title = format!("><title>{}</title></path>", escape(tooltip));
     marks(class, places, 0, height).replace("/>", &title)
+}
+
+/// The bars of a track, with the style of their leaf futures.
+fn bars_of(chart: &Chart, track: &Track) -> Vec<Bar> {
+    let bars = model::bars(track, &chart.scale).into_iter();
+    bars.map(|bar| styled(chart, bar)).collect()
+}
+
+/// The bar of the open activity at the end.
+fn open_bar(chart: &Chart, row: &Row) -> Option<Bar> {
+    model::open(row, &chart.scale).map(|bar| styled(chart, bar))
+}
+
+fn styled(chart: &Chart, bar: Bar) -> Bar {
+    match (bar.style, bar.piece.activity) {
+        (BarStyle::Unrecorded, Activity::Waits(site, WaitKind::Unknown, _)) => Bar {
+            style: model::of_leaf(chart.model.trace_model.leaf_kind_at(site)),
+            ..bar
+        },
+        _ => bar,
+    }
 }
 
 /// Draws wide bars separately, with tooltips, and thin bars of the same style as a single path.
@@ -234,7 +266,7 @@ fn marks(class: &str, places: &[u64], y: u64, height: u64) -> String {
 /// fit.
 fn labels(chart: &Chart, row: &Row, base: u64) -> String {
     let mut drawn = String::new();
-    let bars = model::bars(&row.far, &chart.scale);
+    let bars = bars_of(chart, &row.far);
     for bar in bars
         .iter()
         .filter(|bar| MIN_LABEL_WIDTH * PIXEL <= bar.width)
@@ -243,7 +275,7 @@ fn labels(chart: &Chart, row: &Row, base: u64) -> String {
             drawn += &label(bar, bar.x, base, &words);
         }
     }
-    if let Some(bar) = model::open(row, &chart.scale) {
+    if let Some(bar) = open_bar(chart, row) {
         let words = captions::open(chart, &row.member, &bar.piece);
         let from = after_closings(chart, row, &bar);
         drawn += &label(&bar, from, base, &words);
@@ -289,6 +321,10 @@ fn end(chart: &Chart, row: &Row, class: &str, base: u64) -> String {
         Some(crash) => crash.signal.clone(),
         None => captions::end(&row.member),
     };
+    let class = match row.member.fact {
+        Fact::Cancelled => "cancelled",
+        _ => class,
+    };
     format!(
         "{}<text class=\"end {class}\" x=\"{}\" y=\"{base}\">{}</text>",
         sign(chart, row, class, base - 10),
@@ -321,7 +357,10 @@ fn class(style: BarStyle) -> &'static str {
         BarStyle::Runs => "runs",
         BarStyle::Fd => "fd",
         BarStyle::Timer => "timer",
-        BarStyle::Others => "others",
+        BarStyle::Lock => "lock",
+        BarStyle::Channel => "channel",
+        BarStyle::Notification => "notification",
+        BarStyle::Join => "join",
         BarStyle::Turn => "turn",
         BarStyle::Unrecorded => "untold",
         BarStyle::Mixed(0) => "m0",
