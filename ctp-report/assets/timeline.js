@@ -143,6 +143,61 @@
     }
   }
 
+  // Coroutines without a row: those that match are drawn below the others.
+  const data = root.querySelector("#hidden");
+  const { texts, rows: hidden } = data ? JSON.parse(data.textContent) : { texts: [], rows: [] };
+  const box = root.viewBox.baseVal;
+  const [bottom, rowCount, laneCount] = [box.height, rows.length, lanes.length];
+  const MOST = 200;
+  const HEIGHT = 17;
+  const drawn = make("g", {});
+  root.append(drawn);
+
+  function make(name, attributes, ...children) {
+    const element = document.createElementNS(root.namespaceURI, name);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    element.append(...children);
+    return element;
+  }
+
+  function hiddenRow([name, place, , end, state, id, born, since, until], y) {
+    const kind = texts[state];
+    const now = { bad: "stuck", likely: "stuck", warn: "busy" }[kind] || "untold";
+    const bar = (style, x, to) =>
+      make("rect", { class: style, x, y: 2, width: Math.max(1, to - x), height: HEIGHT - 6 });
+    const view = `${a} 0 ${b - a} ${HEIGHT - 2}`;
+    const size = { x: left, y: y + 1, width: chart, height: HEIGHT - 2 };
+    const lane = make("svg", { class: "lane", ...size, viewBox: view, preserveAspectRatio: "none" });
+    lane.append(bar("m1", born, since), bar(now, since, until));
+    lanes.push([lane, HEIGHT - 2]);
+    const text = (style, x, words) => make("text", { class: style, x, y: y + 12 }, words);
+    const row = make("g", { class: `row found of-${kind}`, role: "graphics-object" });
+    row.setAttribute("aria-label", `${texts[name]}, id ${id}, ${texts[end]}`);
+    row.append(make("rect", { class: "hit", x: 5, y, width: left + chart + 125, height: HEIGHT }));
+    const label = texts[name].length < 30 ? texts[name] : texts[name].slice(0, 28) + "..";
+    row.append(text(`name ${kind}`, 10, `${label} #${id}`), text("place", left - 8, texts[place].slice(-20)));
+    row.append(lane, text(`end ${kind}`, left + chart + 16, texts[end]));
+    return row;
+  }
+
+  // Draws the matches. Returns how many there are.
+  function findHidden(matches) {
+    const textOf = ([name, , where, end, , id]) => `${texts[name]} #${id} ${texts[where]} ${texts[end]}`.toLowerCase();
+    const hits = matches ? hidden.filter((row) => matches(textOf(row))) : [];
+    lanes.length = laneCount;
+    const shown = hits.slice(0, MOST).map((row, place) => hiddenRow(row, bottom + 20 + place * HEIGHT));
+    if (hits.length) {
+      const more = hits.length > MOST ? `, the first ${MOST} of ${hits.length}` : "";
+      const words = `without a row above${more}: only birth, last change and end`;
+      shown.unshift(make("text", { class: "facts", x: 10, y: bottom + 12 }, words));
+    }
+    drawn.replaceChildren(...shown);
+    box.height = bottom + (shown.length ? 20 + shown.length * HEIGHT : 0);
+    root.setAttribute("height", box.height);
+    root.querySelector(".paper").setAttribute("height", box.height);
+    return hits.length;
+  }
+
   function find() {
     const wanted = word.trim().toLowerCase();
     const matches = matcher(wanted);
@@ -154,7 +209,9 @@
       row.classList.toggle("other", wanted !== "" && !hit);
     });
     const prompt = typing ? `search: ${word}_` : word ? `search: ${word}` : "search (/)";
-    search.textContent = wanted ? `${prompt}  (${found} of ${rows.length} rows)` : prompt;
+    const more = findHidden(wanted ? matches : null);
+    const others = hidden.length ? ` and ${more} of ${hidden.length} others` : "";
+    search.textContent = wanted ? `${prompt}  (${found} of ${rowCount} rows${others})` : prompt;
   }
 
   // Moves or zooms by a key. Returns whether the key does that.

@@ -18,7 +18,7 @@ fn page(test_dir: &TestDir, trace: &str) -> String {
 }
 
 /// The browser, if one is installed.
-fn browser() -> Option<&'static str> {
+pub fn browser() -> Option<&'static str> {
     let found = ["chromium", "chromium-browser", "google-chrome"]
         .into_iter()
         .find(|name| Command::new(name).arg("--version").output().is_ok());
@@ -29,7 +29,7 @@ fn browser() -> Option<&'static str> {
 }
 
 /// What the browser makes of a file: its elements after the scripts have run.
-fn opened(browser: &str, file: &Path) -> String {
+pub fn opened(browser: &str, file: &Path) -> String {
     let profile = tempfile::tempdir().unwrap();
     let mut command = Command::new(browser);
     command.args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]);

@@ -4,6 +4,7 @@
 use std::fs;
 
 use crate::flame::well_formed;
+use crate::html::{browser, opened};
 use crate::test_dir::TestDir;
 use crate::traces;
 
@@ -94,6 +95,8 @@ fn ten_thousand_rows_are_grouped_and_sampled() {
     assert!(heading.contains("STUCK? (likely)") && heading.contains("47 x session"));
     assert!(heading.contains("showing the 20 longest"), "{heading}");
     assert_eq!(texts(&svg, "end likely").len(), 20);
+    let message = "a search also finds 5 000 without a row; 4 940 are not in this file";
+    assert!(facts.contains(&message), "{facts:?}");
     assert!(svg.len() < 3 << 20);
 }
 
@@ -391,4 +394,21 @@ fn filters_select_rows_without_changing_verdicts() {
         rows(&["--state", "stuck?", "--thread", "4127"]).1
     );
     assert_eq!(rows(&["--site", "session.rs:22"]), (2, 0));
+}
+
+#[test]
+fn a_search_draws_coroutines_without_a_row() {
+    let Some(browser) = browser() else { return };
+    let test_dir = TestDir::new();
+    let svg = many(&test_dir, 10_000, 47, 3);
+    assert!(!scriptless(&svg).contains("#1501</tspan>"));
+    let drawn = svg.trim_end().strip_suffix("</svg>").unwrap();
+    let search = "for (const key of '/#1501') \
+                  document.dispatchEvent(new KeyboardEvent('keydown', { key }));";
+    let file = test_dir.path("searched.svg");
+    fs::write(&file, format!("{drawn}<script>{search}</script></svg>")).unwrap();
+    let page = opened(browser, &file);
+    let count = "search: #1501_  (0 of 60 rows and 1 of 5000 others)";
+    assert!(page.contains(count), "{page}");
+    assert!(page.contains("aria-label=\"session, id 1501, waits 100 ms\""));
 }

@@ -3,6 +3,7 @@
 mod arrows;
 pub mod captions;
 mod frame;
+mod hidden;
 mod row;
 mod summary;
 mod threads;
@@ -115,11 +116,12 @@ fn file(chart: &Chart, title: Option<&str>) -> String {
          aria-label=\"Timeline of {}\" data-from=\"{}\" data-to=\"{}\" data-left=\"{LEFT}\" \
          data-chart=\"{CHART}\">\n<style><![CDATA[\n{STYLE}]]></style>\n{}\
          <rect class=\"paper\" width=\"{WIDTH}\" height=\"{height}\"/>\n\
-         {head}{axes}{body}{threads}<script><![CDATA[\n{SCRIPT}]]></script>\n</svg>\n",
+         {head}{axes}{body}{threads}{}<script><![CDATA[\n{SCRIPT}]]></script>\n</svg>\n",
         escape(&about(chart.selection)),
         from.0,
         to.0,
         frame::PATTERNS,
+        hidden::data(chart),
     )
 }
 

@@ -22,6 +22,9 @@ const OTHER_ROWS: usize = 5;
 /// How many rows a sampled timeline has, unless it has more groups.
 const MAX_ROWS: usize = 60;
 
+/// How many coroutines without a row are kept for a search.
+const MAX_HIDDEN: usize = 5_000;
+
 /// The coroutines with the same verdict at the same site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
@@ -51,12 +54,20 @@ pub struct Selection {
     pub total: u64,
     /// How many groups are not shown, and the number of coroutines in these.
     pub left_out: (u64, u64),
+    /// Coroutines without a row, at most [`MAX_HIDDEN`], in the order of the groups.
+    pub hidden: Vec<Member>,
 }
 
 impl Selection {
     /// How many coroutines are shown.
     pub fn shown(&self) -> usize {
         self.groups.iter().map(|group| group.members.len()).sum()
+    }
+
+    /// How many coroutines are neither shown nor hidden.
+    pub fn missing(&self) -> u64 {
+        let known = self.shown() + self.hidden.len();
+        self.total.saturating_sub(known as u64)
     }
 
     /// How many coroutines are stuck, certainly or likely, shown or not.
@@ -128,26 +139,30 @@ fn sample(mut groups: Vec<Group>, crashed: Option<CoroutineId>) -> Selection {
             .members
             .sort_by_key(|member| (is_other(member), member.rank()));
     }
-    let mut left_out = (0, 0);
+    let (mut left_out, mut hidden) = ((0, 0), Vec::new());
     if grouped {
         let rest = groups.split_off(groups.len().min(MAX_GROUPS));
         left_out = (
             rest.len() as u64,
             rest.iter().map(|group| group.count).sum(),
         );
-        cut(&mut groups);
+        hidden = cut(&mut groups);
+        hidden.extend(rest.into_iter().flat_map(|group| group.members));
+        hidden.truncate(MAX_HIDDEN);
+        hidden.shrink_to_fit();
     }
     Selection {
         groups,
         grouped,
         total,
         left_out,
+        hidden,
     }
 }
 
 /// Keeps a member of each group, then as many as the group should have, then as many as fit. The
-/// worst groups come first.
-fn cut(groups: &mut [Group]) {
+/// worst groups come first. Returns the other members.
+fn cut(groups: &mut [Group]) -> Vec<Member> {
     let mut kept = vec![1; groups.len()];
     let mut room = MAX_ROWS.saturating_sub(groups.len());
     for is_full in [false, true] {
@@ -164,9 +179,9 @@ fn cut(groups: &mut [Group]) {
             room -= more.min(room);
         }
     }
-    for (group, kept) in groups.iter_mut().zip(kept) {
-        group.members.truncate(kept);
-    }
+    let rest = groups.iter_mut().zip(kept);
+    rest.flat_map(|(group, kept)| group.members.split_off(kept.min(group.members.len())))
+        .collect()
 }
 
 #[cfg(test)]
@@ -252,5 +267,8 @@ mod tests {
         assert_eq!(selection.left_out, (20, 4_000));
         let counted: u64 = selection.groups.iter().map(|group| group.count).sum();
         assert_eq!(counted + selection.left_out.1, selection.total);
+        let known = selection.shown() + selection.hidden.len();
+        assert_eq!(selection.hidden.len(), MAX_HIDDEN);
+        assert_eq!(known as u64 + selection.missing(), selection.total);
     }
 }

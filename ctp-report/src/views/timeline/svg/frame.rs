@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{CHART, Chart, LEFT, RIGHT, WIDTH, arrows, captions, row, summary};
+use super::{CHART, Chart, LEFT, RIGHT, WIDTH, arrows, captions, hidden, row, summary};
 use crate::findings::notes;
 use crate::text;
 use crate::text::xml::escape;
@@ -82,6 +82,9 @@ pub fn head(chart: &Chart, title: Option<&str>) -> (String, u64) {
         put(class, 19, &text::cut(&finding, COLUMNS - 25));
     }
     put("facts", 19, &summary::shown(chart));
+    if let Some(message) = hidden::message(chart) {
+        put("facts", 15, &message);
+    }
     if let Some(message) = arrows::message(chart) {
         put("facts", 15, &message);
     }
