@@ -4,7 +4,7 @@ mod compact;
 mod memory_search;
 mod read;
 mod settle;
-mod words;
+pub mod words;
 
 use std::borrow::Cow;
 use std::fs;
@@ -21,6 +21,7 @@ use crate::cli::config::Image;
 use crate::error::{Error, ImageError, StartError};
 use crate::harvest::{Numbers, Outside, Peer, Sink};
 use crate::memory::shm::Copy;
+pub use compact::in_full_layout;
 use memory_search::{MemoryLocation, memory_in};
 pub use read::read;
 pub use settle::settle;

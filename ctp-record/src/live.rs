@@ -4,6 +4,7 @@
 //!   file     memory that a simulator maps to a file
 //!   source   what each way to read memory provides
 //!   search   where the probe's memory is
+//!   shape    the sizes of that memory
 //!   memory   the probe's memory: two readings that agree, and signs of a reset
 //!   recording   the loop: read, pass, wait
 //! ```
@@ -14,8 +15,8 @@ mod file;
 mod memory;
 mod recording;
 mod search;
+mod shape;
 mod source;
-mod words;
 
 use crate::cli::config::{Config, Image};
 use crate::error::Error;

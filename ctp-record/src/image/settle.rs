@@ -128,7 +128,7 @@ fn seqs<L: Layout>(station: &[u8]) -> Vec<u64> {
 }
 
 /// Writes the number of events that the copy has, or has lost: the head that both readings agree on, else
-/// the event behind the newest settled event. Leaves out the events from the first on that the second
+/// the event behind the newest settled event, else the head of the first reading. Leaves out the events from the first on that the second
 /// reading saw complete, but that was not settled: a later reading finds that event.
 fn settle_head<L: Layout>(first: &[u8], station: &mut [u8], seen: &[u64]) {
     let at = offset_of(StationOf::<L>::FIELDS, "event_head");
@@ -136,7 +136,10 @@ fn settle_head<L: Layout>(first: &[u8], station: &mut [u8], seen: &[u64]) {
     let agreed = (word_at(first, at) == word_at(station, at)).then(|| word_at(station, at));
     let newest = settled.iter().enumerate().filter(|(_, seq)| **seq != 0);
     let newest = newest.map(|(index, seq)| event_in::<L>(index, *seq).wrapping_add(1));
-    let Some(head) = agreed.or_else(|| newest.max()) else {
+    let upper = (word_at(station, at) >> 32) as u32;
+    let before =
+        Some(word_at(first, at)).filter(|head| upper != CHANGING && (head >> 32) as u32 == upper);
+    let Some(head) = agreed.or_else(|| newest.max()).or(before) else {
         return put_half(station, at + 4, CHANGING);
     };
     let is_unsettled = |n: &u64| {

@@ -1,24 +1,16 @@
 //! A probe's memory in a running target, as a copy that is consistent.
 //!
-//! The target writes while it is read, and the bytes of a reading are from different times. So each
-//! station is read twice, and then the tables of sites and names:
-//!
-//! - A slot that is equal in both readings was not written between them, so its event is whole if its
-//!   number is even. A slot that differs is marked as being written, and the next pass reads it again.
-//! - The number of events comes from the first reading. All these events are in the second reading, are
-//!   overwritten, or are in slots that differ.
-//! - Whatever an event refers to was complete before the event, and is in the tables, which are read last.
+//! The target writes while it is read, and the bytes of a reading are from different times. So the memory
+//! is read twice, and [`settle`] keeps what is whole. Where the number of a station's events is unknown
+//! after that, the station stays as it was in the copy before.
 
-use ctp_nostd::layout::{
-    EXT_MAGIC, EXT_REV, Header, LAYOUT_HASH, MAGIC, MAX_STATIONS, Slot, Station, VERSION,
-};
-use ctp_nostd::{Refused, layout};
+use std::borrow::Cow;
 
+use ctp_nostd::layout::{CHANGING, Header};
+
+use super::shape::Shape;
 use super::source::{Source, SourceError};
-use super::words::{self, header_word};
-
-/// The largest memory that is read.
-const MAX_BYTES: u64 = 64 << 20;
+use crate::image::{in_full_layout, settle};
 
 /// What a reading has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,10 +30,10 @@ pub enum Change {
 #[derive(Debug)]
 pub struct LiveMemory {
     address: u64,
-    stations: usize,
+    shape: Shape,
     /// The latest consistent copy.
     copy: Vec<u8>,
-    /// The latest first reading of header and stations.
+    /// The latest first reading.
     first: Vec<u8>,
     is_settled: bool,
 }
@@ -55,20 +47,25 @@ impl LiveMemory {
     pub fn open(source: &mut dyn Source, address: u64) -> Result<Self, SourceError> {
         let mut header = vec![0; size_of::<Header>()];
         source.read(address, &mut header)?;
-        let (stations, bytes) = shape(&header)?;
-        header.resize(bytes, 0);
+        let shape = Shape::of(&header)?;
+        header.resize(shape.bytes, 0);
         Ok(LiveMemory {
             address,
-            stations,
+            shape,
             first: Vec::new(),
             copy: header,
             is_settled: false,
         })
     }
 
-    /// The latest consistent copy.
-    pub fn copy(&self) -> &[u8] {
-        &self.copy
+    /// The latest consistent copy, in the full layout.
+    pub fn copy(&self) -> Cow<'_, [u8]> {
+        in_full_layout(&self.copy)
+    }
+
+    /// The number of slots of a station.
+    pub fn slots(&self) -> u64 {
+        self.shape.slots
     }
 
     /// Reads the target's memory again.
@@ -83,148 +80,90 @@ impl LiveMemory {
     }
 
     fn read(&mut self, source: &mut dyn Source, stands_still: bool) -> Result<Change, SourceError> {
-        let mut first = self.read_header(source)?;
-        if shape(&first).ok() != Some((self.stations, self.copy.len())) {
+        let Some(first) = self.reading(source)? else {
             return Ok(Change::Reset);
-        }
-        let used = self.used_stations(&first);
-        self.read_stations(source, used, &mut first)?;
-        if self.is_older(&first) {
-            return Ok(Change::Reset);
-        }
-        if has_half_written_head(&first) || (self.is_settled && first == self.first) {
+        };
+        if self.is_settled && first == self.first {
             return Ok(Change::Unchanged);
         }
-        let mut settled = first.clone();
-        self.is_settled = stands_still || {
-            let mut second = first.clone();
-            self.read_stations(source, used, &mut second)?;
-            settle(&mut settled, &second)
-        };
-        self.read_tables(source)?;
-        self.copy[..settled.len()].copy_from_slice(&settled);
+        if stands_still {
+            self.is_settled = true;
+            self.take(first.clone());
+        } else {
+            let Some(second) = self.reading(source)? else {
+                return Ok(Change::Reset);
+            };
+            self.is_settled = first == second;
+            self.take(settle(&first, &second));
+        }
         self.first = first;
         Ok(Change::Changed {
             is_settled: self.is_settled,
         })
     }
 
-    fn read_header(&self, source: &mut dyn Source) -> Result<Vec<u8>, SourceError> {
-        let mut header = vec![0; size_of::<Header>()];
-        source.read(self.address, &mut header)?;
-        Ok(header)
-    }
-
-    /// The number of stations that the target has handed out.
-    fn used_stations(&self, header: &[u8]) -> usize {
-        let count = header_word(header, "allocated_count") as usize;
-        count.min(self.stations)
-    }
-
-    /// Reads this many stations behind the header.
-    fn read_stations(
-        &self,
-        source: &mut dyn Source,
-        used: usize,
-        into: &mut Vec<u8>,
-    ) -> Result<(), SourceError> {
-        let header = size_of::<Header>();
-        into.resize(header + used * size_of::<Station>(), 0);
-        source.read(self.address + header as u64, &mut into[header..])
-    }
-
-    /// Reads everything behind the stations.
-    fn read_tables(&mut self, source: &mut dyn Source) -> Result<(), SourceError> {
-        let begin = size_of::<Header>() + self.stations * size_of::<Station>();
-        let mut tables = vec![0; self.copy.len() - begin];
-        source.read(self.address + begin as u64, &mut tables)?;
-        self.copy[begin..].copy_from_slice(&tables);
-        Ok(())
+    /// Reads the header, the stations that are handed out, and the tables. `None` if the target was reset.
+    fn reading(&self, source: &mut dyn Source) -> Result<Option<Vec<u8>>, SourceError> {
+        let mut reading = vec![0; size_of::<Header>()];
+        source.read(self.address, &mut reading)?;
+        if Shape::of(&reading).ok() != Some(self.shape) {
+            return Ok(None);
+        }
+        let shape = self.shape;
+        let used_end = shape.end_of(shape.used(&reading));
+        reading.resize(shape.bytes, 0);
+        for part in [
+            size_of::<Header>()..used_end,
+            shape.end_of(shape.stations)..shape.bytes,
+        ] {
+            source.read(self.address + part.start as u64, &mut reading[part])?;
+        }
+        Ok((!self.is_older(&reading)).then_some(reading))
     }
 
     /// Whether the reading is from before the copy: a station has fewer coroutines or events, or is not
     /// handed out.
     fn is_older(&self, reading: &[u8]) -> bool {
-        let known = self.used_stations(&self.copy);
-        let before = stations_of(&self.copy).take(known);
-        let mut now = stations_of(reading);
-        before.into_iter().any(|before| {
-            let Some(now) = now.next() else { return true };
-            let generations = [before, now].map(|station| words::generation(station) | 1);
-            let heads = [before, now].map(words::event_head);
-            generations[1] < generations[0]
-                || matches!(heads, [Some(before), Some(now)] if now < before)
-        })
+        let shape = self.shape;
+        let used = shape.used(&self.copy);
+        shape.used(reading) < used
+            || (0..used).any(|index| {
+                let stations = [&self.copy, reading].map(|memory| shape.station(memory, index));
+                let generations = stations.map(|station| shape.generation(station) | 1);
+                let heads = stations.map(|station| shape.event_head(station));
+                generations[1] < generations[0]
+                    || (!heads.into_iter().any(is_half_written) && heads[1] < heads[0])
+            })
     }
-}
 
-/// The number of stations, and the size of a memory in bytes.
-pub fn shape(header: &[u8]) -> Result<(usize, usize), SourceError> {
-    let word = |name| header_word(header, name);
-    let damaged = |refused| Err(SourceError::Damaged(refused));
-    if word("magic") != MAGIC {
-        return damaged(Refused::Magic(word("magic")));
-    }
-    if word("version") != u64::from(VERSION) {
-        return damaged(Refused::Version(word("version") as u32));
-    }
-    let layout = [word("ext_magic"), word("ext_version"), word("layout_hash")];
-    if layout != [EXT_MAGIC, EXT_REV.into(), LAYOUT_HASH] {
-        return Err(SourceError::OtherLayout);
-    }
-    let (stations, bytes) = (word("max_stations"), word("file_bytes"));
-    let least = size_of::<Header>() as u64 + stations * size_of::<Station>() as u64;
-    match stations {
-        0 => damaged(Refused::NoStations),
-        _ if u64::from(MAX_STATIONS) < stations || MAX_BYTES < bytes || bytes < least => {
-            damaged(Refused::TooShort(bytes as usize, least as usize))
+    /// Replaces the copy, except for stations whose number of events is not known.
+    fn take(&mut self, mut memory: Vec<u8>) {
+        let shape = self.shape;
+        for index in 0..shape.used(&memory) {
+            if is_half_written(shape.event_head(shape.station(&memory, index))) {
+                let station = shape.end_of(index)..shape.end_of(index + 1);
+                memory[station.clone()].copy_from_slice(&self.copy[station]);
+            }
         }
-        _ => Ok((stations as usize, bytes as usize)),
+        self.copy = memory;
     }
 }
 
-/// The stations of a reading. Behind the stations of a copy, tables look like stations.
-fn stations_of(reading: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let stations = reading.get(size_of::<Header>()..).unwrap_or_default();
-    stations.chunks_exact(size_of::<Station>())
-}
-
-fn has_half_written_head(reading: &[u8]) -> bool {
-    stations_of(reading).any(|station| words::event_head(station).is_none())
-}
-
-/// Marks what differs in the second reading. Returns whether nothing differs.
-fn settle(first: &mut [u8], second: &[u8]) -> bool {
-    let stations = first[size_of::<Header>()..].chunks_exact_mut(size_of::<Station>());
-    let mut is_settled = true;
-    for (station, again) in stations.zip(stations_of(second)) {
-        if station == again {
-            continue;
-        }
-        is_settled = false;
-        if words::generation(station) != words::generation(again) {
-            words::mark_moving_in(station);
-        }
-        settle_slots(station, again);
-    }
-    is_settled
-}
-
-fn settle_slots(station: &mut [u8], again: &[u8]) {
-    let slots = words::SLOTS..words::SLOTS + layout::SLOTS * size_of::<Slot>();
-    let before = station[slots.clone()].chunks_exact_mut(size_of::<Slot>());
-    for (slot, again) in before.zip(again[slots].chunks_exact(size_of::<Slot>())) {
-        if slot != again {
-            words::mark_torn(slot);
-        }
-    }
+fn is_half_written(head: u64) -> bool {
+    (head >> 32) as u32 == CHANGING
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
+    use ctp_nostd::layout::{
+        Compact, CompactStation, EXT_MAGIC, EXT_REV, LAYOUT_HASH, Layout as _, MAGIC, Slot,
+        Station, VERSION,
+    };
+
     use super::*;
+    use crate::image::words::offset_of;
     use crate::live::search::search;
 
     const HEADER: usize = size_of::<Header>();
@@ -293,10 +232,9 @@ mod tests {
             set(&mut memory, name, word);
         }
         for (station, head) in memory[HEADER..].chunks_exact_mut(STATION).zip(heads) {
-            let field = |name: &str| Station::FIELDS.iter().find(|field| field.0 == name);
-            let at = field("event_head").expect("a field").1;
+            let at = offset_of(Station::FIELDS, "event_head");
             station[at..at + 8].copy_from_slice(&head.to_le_bytes());
-            station[field("generation").expect("a field").1] = 2;
+            station[offset_of(Station::FIELDS, "generation")] = 2;
         }
         memory
     }
@@ -310,25 +248,36 @@ mod tests {
         (source, memory)
     }
 
+    /// The first bytes of the slots of the first station.
+    fn slots(memory: &[u8]) -> Vec<u8> {
+        let at = HEADER + offset_of(Station::FIELDS, "slots");
+        let slots = memory[at..].chunks(size_of::<Slot>());
+        slots.take(8).map(|slot| slot[0]).collect()
+    }
+
+    /// Sets the first bytes of the slots of the first station.
+    fn set_slots(memory: &mut [u8], firsts: [u8; 8]) {
+        let at = HEADER + offset_of(Station::FIELDS, "slots");
+        let slots = memory[at..].chunks_mut(size_of::<Slot>());
+        slots.zip(firsts).for_each(|(slot, first)| slot[0] = first);
+    }
+
     // CTP-06
     #[test]
-    fn slot_that_changes_during_a_reading_is_torn() {
+    fn slot_that_changes_during_a_reading_is_left_out() {
         let (mut source, mut live) = opened(memory(&[5]));
-        let slot = HEADER + words::SLOTS + 3 * size_of::<Slot>();
-        let mut next = memory(&[6]);
-        next[slot] = 7; // the time of an event
+        let (mut now, mut next) = (memory(&[6]), memory(&[6]));
+        set_slots(&mut now, [1, 2, 3, 4, 5, 6, 7, 8]);
+        set_slots(&mut next, [1, 2, 3, 77, 5, 6, 7, 8]);
         // The first reading of the stations is the second read.
-        source.next = Some((1, next.clone()));
-        source.now = memory(&[6]);
+        (source.now, source.next) = (now, Some((1, next)));
         let change = live.refresh(&mut source).expect("it can be read");
         assert_eq!(change, Change::Changed { is_settled: false });
-        let seqs = live.copy()[HEADER + words::SLOTS..].chunks(size_of::<Slot>());
-        let torn: Vec<bool> = seqs.take(8).map(|slot| slot[0x18] == 1).collect();
-        assert_eq!(torn, [0, 1, 2, 3, 4, 5, 6, 7].map(|index| index == 3));
+        assert_eq!(slots(&live.copy()), [1, 2, 3, 0, 5, 6, 7, 8]);
         // The next reading has the event.
         let change = live.refresh(&mut source).expect("it can be read");
         assert_eq!(change, Change::Changed { is_settled: true });
-        assert_eq!(live.copy(), next);
+        assert_eq!(slots(&live.copy()), [1, 2, 3, 77, 5, 6, 7, 8]);
         let change = live.refresh(&mut source).expect("it can be read");
         assert_eq!(change, Change::Unchanged);
     }
@@ -351,7 +300,7 @@ mod tests {
             source.now = after;
             let change = live.refresh(&mut source).expect("it can be read");
             assert_eq!(change, Change::Reset);
-            assert_eq!(live.copy(), memory(&[5, 9]));
+            assert_eq!(live.copy()[HEADER..], memory(&[5, 9])[HEADER..]);
         }
         let (mut source, mut live) = opened(memory(&[5]));
         source.now = memory(&[5, 1]);
@@ -363,10 +312,9 @@ mod tests {
     #[test]
     fn half_written_count_is_read_again() {
         let (mut source, mut live) = opened(memory(&[5]));
-        source.now = memory(&[u64::from(layout::CHANGING) << 32]);
-        let change = live.refresh(&mut source).expect("it can be read");
-        assert_eq!(change, Change::Unchanged);
-        assert_eq!(live.copy(), memory(&[5]));
+        source.now = memory(&[u64::from(CHANGING) << 32]);
+        live.refresh(&mut source).expect("it can be read");
+        assert_eq!(live.copy()[HEADER..], memory(&[5])[HEADER..]);
     }
 
     #[test]
@@ -405,5 +353,27 @@ mod tests {
         let mut source = Bytes { now, next: None };
         let with_coroutine = (4096 + HEADER + 2 * STATION) as u64;
         assert_eq!(source.find().expect("it can be read"), Some(with_coroutine));
+    }
+
+    // CTP-01
+    #[test]
+    fn compact_memory_is_copied_in_the_full_layout() {
+        let compact_bytes = HEADER + 2 * size_of::<CompactStation>();
+        let mut now = memory(&[0, 0])[..compact_bytes].to_vec();
+        for (name, word) in [
+            ("magic", Compact::MAGIC),
+            ("layout_hash", Compact::HASH),
+            ("station_bytes", Compact::STATION_BYTES.into()),
+            ("file_bytes", compact_bytes as u64),
+        ] {
+            set(&mut now, name, word);
+        }
+        let at = HEADER + size_of::<CompactStation>();
+        now[at..].fill(0);
+        now[at + offset_of(CompactStation::FIELDS, "event_head")] = 9;
+        let (_, live) = opened(now);
+        assert_eq!((live.slots(), live.copy().len()), (2, HEADER + 2 * STATION));
+        let head = HEADER + STATION + offset_of(Station::FIELDS, "event_head");
+        assert_eq!(live.copy()[head], 9);
     }
 }

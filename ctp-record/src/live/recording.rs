@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use ctp_nostd::inspect::Counters;
-use ctp_nostd::layout::SLOTS;
 use ctp_nostd::{Region, half_written};
 use ctp_trace::record::{ExitReason, Nanos};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -135,7 +134,7 @@ fn has_coroutine(
         *memory = None;
         return Ok(false);
     }
-    with_region(found.copy(), |region| 0 < first_birth_ns(region))
+    with_region(&found.copy(), |region| 0 < first_birth_ns(region))
 }
 
 /// Calls `read` with a view of a copy, in which no word is half-written.
@@ -153,7 +152,7 @@ impl Recording {
         memory: &LiveMemory,
         name: &str,
     ) -> Result<Self, Error> {
-        let (born_ns, stations) = with_region(memory.copy(), |region| {
+        let (born_ns, stations) = with_region(&memory.copy(), |region| {
             (first_birth_ns(region), region.stations.len() as u32)
         })
         .map_err(|error| LiveError::Source(name.to_owned(), error))?;
@@ -194,7 +193,7 @@ impl Recording {
                 Err(error) => return Ok(EndReason::Unreadable(error)),
             }
             self.flush();
-            if is_ended_by_signal(signals, self.pause(source))? {
+            if is_ended_by_signal(signals, self.pause(memory, source))? {
                 return Ok(self.read_the_rest(memory, source));
             }
         }
@@ -230,7 +229,7 @@ impl Recording {
     }
 
     fn pass(&mut self, memory: &LiveMemory) -> Result<(), SourceError> {
-        let outcome = with_region(memory.copy(), |region| {
+        let outcome = with_region(&memory.copy(), |region| {
             self.counters = region.header.counters();
             self.harvest
                 .pass(region, &mut self.firmware, &mut self.output)
@@ -241,8 +240,8 @@ impl Recording {
     }
 
     /// The time to the next pass. Short if a coroutine has used half of its slots since the latest pass.
-    fn pause(&self, source: &dyn Source) -> Duration {
-        if self.most < SLOTS as u64 / 2 {
+    fn pause(&self, memory: &LiveMemory, source: &dyn Source) -> Duration {
+        if self.most < memory.slots() / 2 {
             source.pause()
         } else {
             SHORT_PAUSE
@@ -264,7 +263,7 @@ impl Recording {
         subject: String,
     ) -> Result<(), Error> {
         self.output.allow_waiting();
-        let last = with_region(memory.copy(), |region| {
+        let last = with_region(&memory.copy(), |region| {
             self.harvest
                 .finish(region, &mut self.firmware, &mut self.output);
         });

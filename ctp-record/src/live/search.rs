@@ -1,19 +1,20 @@
-//! Finds the probe's memory in a range of addresses. A `Memory` is aligned to 1 KiB, so few places are
-//! compared with the magic.
+//! Finds the probe's memory in a range of addresses. A `Memory` is aligned to 256 bytes, so few places
+//! are compared with the magics.
 
 use std::ops::Range;
 
-use ctp_nostd::layout::{Header, MAGIC};
+use ctp_nostd::layout::{Compact, Full, Header, Layout as _};
 
-use super::memory::shape;
+use super::shape::Shape;
 use super::source::{Source, SourceError};
-use super::words::header_word;
+use crate::image::words::field;
 
 /// The alignment of a memory.
-const ALIGNMENT: usize = 1024;
+const ALIGNMENT: usize = 256;
 
-/// How many bytes are read at a time.
+/// How many bytes are searched at a time, beside those of a header that begins at the end.
 const CHUNK: u64 = 1 << 16;
+const BEYOND: u64 = size_of::<Header>() as u64;
 
 /// The address of the first memory in which a coroutine was born, else of the first memory. The program's
 /// file in the target's memory may contain the initial content of the static, in which no coroutine was
@@ -25,12 +26,10 @@ pub fn search(source: &mut dyn Source, range: Range<u64>) -> Result<Option<u64>,
     let (mut first, mut is_other_layout) = (None, false);
     let mut begin = range.start.next_multiple_of(ALIGNMENT as u64);
     while begin < range.end {
-        let mut chunk = vec![0; (range.end - begin).min(CHUNK) as usize];
+        let mut chunk = vec![0; (range.end - begin).min(CHUNK + BEYOND) as usize];
         source.read(begin, &mut chunk)?;
-        for (address, place) in (begin..)
-            .step_by(ALIGNMENT)
-            .zip(chunk.chunks_exact(ALIGNMENT))
-        {
+        let places = chunk.windows(BEYOND as usize).step_by(ALIGNMENT);
+        for (address, place) in (begin..).step_by(ALIGNMENT).zip(places) {
             match candidate(place) {
                 Some(Candidate::WithCoroutine) => return Ok(Some(address)),
                 Some(Candidate::Empty) => first = first.or(Some(address)),
@@ -54,11 +53,10 @@ enum Candidate {
 
 /// Whether a memory begins here. The header takes all of these bytes.
 fn candidate(place: &[u8]) -> Option<Candidate> {
-    const { assert!(size_of::<Header>() <= ALIGNMENT) };
-    if !place.starts_with(&MAGIC.to_le_bytes()) {
+    if ![Full::MAGIC, Compact::MAGIC].contains(&field(place, "magic")) {
         return None;
     }
-    match (shape(place), header_word(place, "allocated_count")) {
+    match (Shape::of(place), field(place, "allocated_count")) {
         (Ok(_), 0) => Some(Candidate::Empty),
         (Ok(_), _) => Some(Candidate::WithCoroutine),
         (Err(SourceError::OtherLayout), _) => Some(Candidate::OtherLayout),
