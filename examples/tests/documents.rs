@@ -85,16 +85,26 @@ fn sources(directory: &Path, found: &mut Vec<String>) {
 }
 
 #[test]
-fn architecture_names_files_that_exist() {
-    let text = prose(&read(&root().join("docs/architecture.md")));
+fn pages_name_files_that_exist() {
     let mut files = Vec::new();
     sources(&root(), &mut files);
+    for page in ["docs/architecture.md", "CONTRIBUTING.md"] {
+        assert_names_files(page, &files);
+    }
+}
+
+/// Checks that each file of source code that the page names exists.
+fn assert_names_files(page: &str, files: &[String]) {
+    let text = prose(&read(&root().join(page)));
     let quoted = text.split('`').skip(1).step_by(2);
     let named: Vec<&str> = quoted.filter(|word| word.ends_with(".rs")).collect();
-    assert!(!named.is_empty());
+    assert!(!named.is_empty(), "{page}");
     for name in named {
         let end = format!("/{name}");
-        assert!(files.iter().any(|file| file.ends_with(&end)), "{name}");
+        assert!(
+            files.iter().any(|file| file.ends_with(&end)),
+            "{page}: {name}"
+        );
     }
 }
 

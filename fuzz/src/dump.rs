@@ -47,7 +47,7 @@ pub fn with_region(script: &mut Script<'_>, read: impl FnOnce(&Region<'_>)) {
 /// A memory in which no coroutine was born, as bytes.
 fn fresh() -> Vec<u8> {
     let memory = Small::new();
-    let base = std::ptr::from_ref(&memory).cast();
+    let base = (&raw const memory) as *const u8;
     // SAFETY: a value of this size, which consists of atomics without padding.
     unsafe { slice::from_raw_parts(base, size_of::<Small>()) }.to_vec()
 }

@@ -46,7 +46,7 @@ unsafe impl Platform for Small {
 fn region() -> CompactRegion<'static> {
     let (base, bytes) = MEMORY.extent();
     // SAFETY: a static is mapped for ever, and all of its words are atomics.
-    unsafe { CompactRegion::new(base.cast_mut(), bytes, u32::MAX) }.expect("a memory is a region")
+    unsafe { CompactRegion::new(base as *mut u8, bytes, u32::MAX) }.expect("a memory is a region")
 }
 
 /// The latest two events: their numbers and kinds.
@@ -110,8 +110,8 @@ fn reader_of_either_layout_refuses_the_other() {
     // SAFETY: statics are mapped for ever, and all of their words are atomics.
     let refused = unsafe {
         [
-            Region::new(compact.0.cast_mut(), compact.1, 1).map(|_| ()),
-            CompactRegion::new(full.0.cast_mut(), full.1, 1).map(|_| ()),
+            Region::new(compact.0 as *mut u8, compact.1, 1).map(|_| ()),
+            CompactRegion::new(full.0 as *mut u8, full.1, 1).map(|_| ()),
         ]
     };
     assert!(

@@ -201,18 +201,18 @@ mod tests {
             is_torn: bool,
         ) -> Self {
             let head = first + events;
-            let begun = head + u64::from(is_torn);
+            let started = head + u64::from(is_torn);
             for (field, word) in [
                 ("birth_ts", 100),
                 ("is_dead", u64::from(EXT_REV) << 8 | 2 << 32), // and the generation
                 ("base_n", first),
                 ("event_head", head),
-                ("last_ts", 1000 + begun),
-                ("state", begun << 32), // and the events started
+                ("last_ts", 1000 + started),
+                ("state", started << 32), // and the events started
             ] {
                 self.put_in_station(station, field, word);
             }
-            (first..begun).for_each(|n| self.put_event(station, n, n < head));
+            (first..started).for_each(|n| self.put_event(station, n, n < head));
             self
         }
 
