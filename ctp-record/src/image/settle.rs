@@ -37,8 +37,8 @@ const IDENTITY: [&str; 8] = [
 /// Times that no other word guards.
 const TIMES: [&str; 2] = ["wake_ts", "last_ts"];
 
-/// The memory according to both readings, which begin with its header. The search has
-/// [checked](super::memory_search) the header of the second reading.
+/// The memory according to both readings, which begin with its header. The caller has found the memory in
+/// the second reading with [`memory_of`](super::memory_of), which checks its header.
 pub fn settle(first: &[u8], second: &[u8]) -> Vec<u8> {
     let mut settled = second.to_vec();
     if word_at(second, 0) == COMPACT_MAGIC {
