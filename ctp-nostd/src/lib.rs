@@ -152,7 +152,7 @@ pub use handle::Kind;
 pub use handle::coroutine::Coroutine;
 pub use handle::waker;
 #[cfg(not(loom))]
-pub use handle::{CompactMemory, Memory, MemoryOf};
+pub use handle::{CompactMemory, Memory, MemoryOf, RingMemory};
 #[cfg(feature = "linux")]
 pub use linux::{
     Linux, Task, Waker, acquired, acquired_at, acquired_shared, acquired_shared_at, attach, closed,
@@ -169,6 +169,6 @@ pub use protocol::wait::{
 };
 pub use protocol::{
     aggregate, attach_request, audit, branches, chain, clock, control, create, dialect, doorbell,
-    freeze, half_written, inspect, intern, lane, live_wakers, slot, station_copy, suspended_stack,
-    wake,
+    freeze, half_written, history, inspect, intern, lane, live_wakers, slot, station_copy,
+    suspended_stack, wake,
 };

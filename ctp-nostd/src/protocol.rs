@@ -12,6 +12,7 @@ pub mod dialect;
 pub mod doorbell;
 pub mod freeze;
 pub mod half_written;
+pub mod history;
 // The part for wrapped wakers, which need the feature `linux`.
 #[cfg(all(target_has_atomic = "64", not(ctp_split_words)))]
 pub mod holders;

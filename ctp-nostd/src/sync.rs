@@ -52,4 +52,4 @@ pub(crate) enum Claim {
 pub const CHANGING: u32 = u32::MAX;
 
 pub use word::{AtomicU64, SequenceU64, StandaloneU64};
-pub(crate) use word::{HAS_LANES, claim, exchange, set};
+pub(crate) use word::{HAS_LANES, begin_change, claim, end_change, exchange, is_changing, set};

@@ -3,7 +3,8 @@
 
 use ctp_nostd::layout::{
     Aggregate, Attach, COMPACT_MAGIC, Compact, CompactInterned, CompactStation, Field, Full,
-    Header, Interned, LAYOUT_HASH, Lane, LaneRecord, Layout, MAGIC, SLOTS, Slot, Span, Station,
+    Header, Interned, LAYOUT_HASH, Lane, LaneRecord, Layout, MAGIC, RingHead, SLOTS, Slot, Span,
+    Station,
 };
 use ctp_nostd::slot::Tail;
 
@@ -12,7 +13,7 @@ const SPEC: &str = include_str!("../LAYOUT.md");
 /// Name, offset, size.
 type Row = (String, usize, usize);
 
-const STRUCTS: [(&str, &[Field], usize); 9] = [
+const STRUCTS: [(&str, &[Field], usize); 10] = [
     ("Header", Header::FIELDS, size_of::<Header>()),
     ("Span", Span::FIELDS, size_of::<Span>()),
     ("Station", Station::FIELDS, size_of::<Station>()),
@@ -22,6 +23,7 @@ const STRUCTS: [(&str, &[Field], usize); 9] = [
     ("Attach", Attach::FIELDS, size_of::<Attach>()),
     ("Lane", Lane::FIELDS, size_of::<Lane>()),
     ("LaneRecord", LaneRecord::FIELDS, size_of::<LaneRecord>()),
+    ("RingHead", RingHead::FIELDS, size_of::<RingHead>()),
 ];
 
 /// The table under a heading.

@@ -3,6 +3,7 @@
 mod compact;
 mod memory_search;
 mod read;
+mod ring;
 mod settle;
 pub mod words;
 

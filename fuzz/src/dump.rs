@@ -3,14 +3,14 @@
 
 use std::slice;
 
-use ctp_nostd::{CompactMemory, Region, half_written};
+use ctp_nostd::{Region, RingMemory, half_written};
 
 use crate::script::Script;
 
 /// The largest alignment of a memory.
 const ALIGNED: usize = 256;
 
-type Small = CompactMemory<4, 8>;
+type Small = RingMemory<4, 16, 8>;
 
 /// Calls `read` with the memory that the recorder makes of the input. The first byte says whether both
 /// readings are settled, or the second is read alone. The rest is a list of words that differ from a valid
@@ -46,10 +46,10 @@ pub fn with_region(script: &mut Script<'_>, read: impl FnOnce(&Region<'_>)) {
 
 /// A memory in which no coroutine was born, as bytes.
 fn fresh() -> Vec<u8> {
-    let memory = Small::new();
-    let base = (&raw const memory) as *const u8;
-    // SAFETY: a value of this size, which consists of atomics without padding.
-    unsafe { slice::from_raw_parts(base, size_of::<Small>()) }.to_vec()
+    static MEMORY: Small = Small::new();
+    let (base, bytes) = MEMORY.extent();
+    // SAFETY: a static of this size, which consists of atomics without padding and is never changed.
+    unsafe { slice::from_raw_parts(base, bytes) }.to_vec()
 }
 
 /// A copy of a memory, aligned.

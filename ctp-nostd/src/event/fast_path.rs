@@ -203,6 +203,8 @@ impl<P: Platform, L: ProbeLayout> StationHandle<P, L> {
         if let Some(place) = &started.place {
             place.commit_for(self.owner_bits, at, record(kind, n, payload));
         }
+        let ring = self.probe.region.ring;
+        L::keep(ring, self.owner_bits, at, || record(kind, n, payload));
     }
 
     /// Publishes event `n`, which is in its slot and in its lane (E5). The event is not nested.

@@ -258,6 +258,7 @@ impl<P: Platform, L: ProbeLayout> Probe<P, L> {
             place.commit_for(owner_bits, at_ns, payload);
             self.call_recorder::<ANY>();
         }
+        L::keep(self.region.ring, owner_bits, at_ns, || payload);
         at_ns
     }
 }

@@ -28,7 +28,7 @@ pub type CompactMemory<const STATIONS: usize, const ENTRIES: usize = 8> =
 /// [`Memory`] or [`CompactMemory`].
 #[repr(C)]
 pub struct MemoryOf<L: Layout, const STATIONS: usize, const ENTRIES: usize> {
-    header: Header,
+    pub(super) header: Header,
     stations: [StationOf<L>; STATIONS],
     sites: [InternedOf<L>; ENTRIES],
     names: [InternedOf<L>; ENTRIES],
@@ -82,8 +82,8 @@ impl<L: Layout, const STATIONS: usize, const ENTRIES: usize> MemoryOf<L, STATION
         memory.header.file_bytes = AtomicU64::new(size_of::<Self>() as u64);
         memory.header.layout_hash = AtomicU64::new(L::HASH);
         memory.header.station_bytes = AtomicU32::new(L::STATION_BYTES);
-        memory.header.sites = span::<L>(sites, ENTRIES);
-        memory.header.names = span::<L>(names, ENTRIES);
+        memory.header.sites = span::<InternedOf<L>>(sites, ENTRIES);
+        memory.header.names = span::<InternedOf<L>>(names, ENTRIES);
         memory.header.ext_magic = AtomicU64::new(EXT_MAGIC);
         memory
     }
@@ -93,26 +93,30 @@ impl<L: Layout, const STATIONS: usize, const ENTRIES: usize> MemoryOf<L, STATION
     where
         L: ProbeLayout,
     {
-        let region = RegionOf {
+        Probe::new(self.region(), 1)
+    }
+
+    pub(super) fn region(&'static self) -> RegionOf<'static, L> {
+        RegionOf {
             sites: &self.sites,
             names: &self.names,
             extended: true,
             ..RegionOf::plain(&self.header, &self.stations)
-        };
-        Probe::new(region, 1)
+        }
     }
 
     /// The address and size in bytes of the memory to dump.
     pub const fn extent(&'static self) -> (*const u8, usize) {
-        (core::ptr::from_ref(self).cast(), size_of::<Self>())
+        (core::ptr::from_ref(self) as *const u8, size_of::<Self>())
     }
 }
 
-const fn span<L: Layout>(offset: usize, entries: usize) -> Span {
+/// Describes a table of these entries.
+pub(super) const fn span<T>(offset: usize, entries: usize) -> Span {
     Span {
         offset_bytes: AtomicU64::new(offset as u64),
         entries: AtomicU32::new(entries as u32),
-        entry_bytes: AtomicU32::new(size_of::<InternedOf<L>>() as u32),
+        entry_bytes: AtomicU32::new(size_of::<T>() as u32),
     }
 }
 

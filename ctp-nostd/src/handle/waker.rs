@@ -31,6 +31,8 @@ pub(crate) struct Target<L: Layout> {
     station: &'static StationOf<L>,
     /// All stations of the region.
     stations: &'static [StationOf<L>],
+    /// The ring of the memory, if the layout has a ring.
+    ring: L::Ring,
     /// Identifies the coroutine in a lane record.
     owner_bits: u64,
     generation: u32,
@@ -65,6 +67,7 @@ impl<P: Platform, L: ProbeLayout> Waker<P, L> {
         let target = Target {
             station: handle.station,
             stations: handle.probe.region.stations,
+            ring: handle.probe.region.ring,
             owner_bits: handle.owner_bits,
             generation: handle.generation,
         };
@@ -193,12 +196,18 @@ impl<L: ProbeLayout> Target<L> {
         self.is_woken(by, at_ns);
     }
 
-    /// Records the wake in the station alone.
+    /// Records the wake in the station, and in the ring of the memory if there is a ring.
     #[cold]
     pub fn wake_alone<P: Platform>(&self) {
-        if self.advance().is_some() {
-            self.is_woken(self.source::<P>(attachment::<P>()), P::now_ns());
-        }
+        let Some(count) = self.advance() else { return };
+        let (by, at_ns) = (self.source::<P>(attachment::<P>()), P::now_ns());
+        L::keep(self.ring, self.owner_bits, at_ns, || Payload {
+            kind: ThreadEventKind::Wake as u8,
+            n: count.into(),
+            arg: by.into(),
+            ..Payload::default()
+        });
+        self.is_woken(by, at_ns);
     }
 
     /// Counts the wake. `None` if the station belongs to another coroutine by now.

@@ -10,8 +10,8 @@ mod sized;
 use crate::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 pub use crate::sync::{CHANGING, SequenceU64, StandaloneU64};
 pub use sized::{
-    COMPACT_MAGIC, Compact, CompactInterned, CompactStation, Full, Interned, InternedOf, Layout,
-    Station, StationOf,
+    COMPACT_MAGIC, Compact, CompactInterned, CompactStation, CompactWithRing, Full, Interned,
+    InternedOf, Layout, RingWords, Station, StationOf,
 };
 
 /// First word of the memory, cTP v1: "COROTRCR" read as a big-endian number.
@@ -269,6 +269,16 @@ layout! {
 }
 
 layout! {
+    /// The start of the ring of a program without threads.
+    #[derive(Default)]
+    pub struct RingHead, 32, align 32 {
+        0x00 head: AtomicU32,
+        0x04 lost: AtomicU32,
+        0x08 spare: [AtomicU32; 6],
+    }
+}
+
+layout! {
     /// One record of a lane.
     #[derive(Default)]
     pub struct LaneRecord, 32, align 32 {
@@ -304,6 +314,7 @@ const fn hash_of(station: &[Field], interned: &[Field]) -> u64 {
         Attach::FIELDS,
         Lane::FIELDS,
         LaneRecord::FIELDS,
+        RingHead::FIELDS,
     ];
     let mut hash = FNV_BASIS;
     let mut s = 0;

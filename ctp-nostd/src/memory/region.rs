@@ -14,7 +14,7 @@ use super::raw::MappedMemory;
 use super::refused::Refused;
 use crate::memory::layout::{
     Attach, Compact, EXT_MAGIC, EXT_REV, Full, Header, Interned, InternedOf, Lane, LaneRecord,
-    Layout, MAX_STATIONS, StationOf, VERSION,
+    Layout, MAX_STATIONS, Span, StationOf, VERSION,
 };
 use crate::sync::{AtomicU32, Ordering};
 
@@ -50,6 +50,8 @@ pub struct RegionOf<'m, L: Layout> {
     pub records: &'m [LaneRecord],
     /// Short lanes, for threads that find no long lane.
     pub short: ShortLanes<'m>,
+    /// The ring of a program without threads, if the layout has a ring.
+    pub ring: L::Ring,
     /// Whether new records overwrite the oldest ones in the lanes. Constant for a memory.
     pub is_overwritten: bool,
     /// Whether the free bytes are used as `LAYOUT.md` says.
@@ -122,6 +124,7 @@ impl<'m, L: Layout> RegionOf<'m, L> {
             lanes: &[],
             records: &[],
             short: ShortLanes::default(),
+            ring: L::Ring::default(),
             is_overwritten: false,
             extended: false,
         }
@@ -156,7 +159,14 @@ impl<'m, L: Layout> RegionOf<'m, L> {
 
     /// Whether the recorder made lanes. A process with a low memory limit may have mapped none of them.
     pub(crate) fn declares_lanes(&self) -> bool {
-        self.extended && self.header.lanes.entries.load(Ordering::Relaxed) != 0
+        let Span {
+            entries,
+            entry_bytes,
+            ..
+        } = &self.header.lanes;
+        self.extended
+            && entries.load(Ordering::Relaxed) != 0
+            && entry_bytes.load(Ordering::Relaxed) as usize == size_of::<Lane>() // else a ring
     }
 
     /// Whether the header is still what the recorder wrote. If not, a stray write has changed the

@@ -6,9 +6,9 @@ use core::marker::PhantomData;
 use super::mode::RecordingMode;
 use super::target::Platform;
 use crate::memory::RegionOf;
-use crate::memory::layout::{Compact, Full, Layout};
+use crate::memory::layout::{Compact, CompactWithRing, Full, Layout, RingWords};
 use crate::protocol::aggregate::Bins;
-use crate::protocol::lane::RingMark;
+use crate::protocol::lane::{Payload, RingMark};
 
 /// A program that writes into a recorder's memory. `P` is the platform that it runs on, and `L` is the
 /// layout of the memory.
@@ -49,6 +49,13 @@ pub trait ProbeLayout: Layout {
     /// The program that a recorder attached, whose memory always has the full layout.
     #[doc(hidden)]
     fn attached<P: Platform>() -> Option<&'static Probe<P, Self>>;
+
+    /// Adds a record for this [owner](Payload::owner_bits) to the ring of the memory, if there is a ring.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn keep(_: Self::Ring, owner_bits: u64, at_ns: u64, payload: impl FnOnce() -> Payload) {
+        let _ = (owner_bits, at_ns, payload);
+    }
 }
 
 impl ProbeLayout for Full {
@@ -62,5 +69,24 @@ impl ProbeLayout for Compact {
     #[inline(always)]
     fn attached<P: Platform>() -> Option<&'static Probe<P, Self>> {
         None
+    }
+}
+
+impl ProbeLayout for CompactWithRing {
+    #[inline(always)]
+    fn attached<P: Platform>() -> Option<&'static Probe<P, Self>> {
+        None
+    }
+
+    #[inline(always)]
+    fn keep(
+        ring: Option<RingWords>,
+        owner_bits: u64,
+        at_ns: u64,
+        payload: impl FnOnce() -> Payload,
+    ) {
+        if let Some(ring) = ring {
+            ring.record(owner_bits, at_ns, payload());
+        }
     }
 }

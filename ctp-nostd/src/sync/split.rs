@@ -199,6 +199,25 @@ pub(crate) fn claim(word: &AtomicU64, value: u64) -> Claim {
     }
 }
 
+/// Whether [`begin_change`] has marked this word.
+#[inline(always)]
+pub(crate) fn is_changing(word: &AtomicU64) -> bool {
+    word.high.load(Ordering::Relaxed) == CHANGING
+}
+
+/// Marks a word whose record changes.
+#[inline(always)]
+pub(crate) fn begin_change(word: &AtomicU64) {
+    word.high.store(CHANGING, Ordering::Relaxed);
+}
+
+/// Stores the value of a word that is marked: the lower half, then the upper half in place of the mark.
+#[inline(always)]
+pub(crate) fn end_change(word: &AtomicU64, value: u64) {
+    word.low.store(value as u32, Ordering::Relaxed);
+    word.high.store((value >> 32) as u32, Ordering::Release);
+}
+
 #[inline(always)]
 fn whole(high: u32, low: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)

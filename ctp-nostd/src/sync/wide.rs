@@ -2,7 +2,7 @@
 //! `split.rs` has the same types for all other targets.
 #![allow(unsafe_code, reason = "an instruction that no intrinsic offers")]
 
-use super::{Claim, Ordering};
+use super::{CHANGING, Claim, Ordering};
 
 #[cfg(not(loom))]
 pub use core::sync::atomic::AtomicU64;
@@ -54,6 +54,24 @@ pub(crate) fn claim(word: &AtomicU64, value: u64) -> Claim {
         Err(present) if present == value => Claim::Same,
         Err(_) => Claim::Other,
     }
+}
+
+/// Whether [`begin_change`] has marked this word.
+#[inline(always)]
+pub(crate) fn is_changing(word: &AtomicU64) -> bool {
+    (word.load(Ordering::Relaxed) >> 32) as u32 == CHANGING
+}
+
+/// Marks a word whose record changes.
+#[inline(always)]
+pub(crate) fn begin_change(word: &AtomicU64) {
+    word.store(u64::from(CHANGING) << 32, Ordering::Relaxed);
+}
+
+/// Stores the value of a word that is marked.
+#[inline(always)]
+pub(crate) fn end_change(word: &AtomicU64, value: u64) {
+    word.store(value, Ordering::Release);
 }
 
 /// The sequence number of a [seqlock](crate::slot): odd while its payload changes.

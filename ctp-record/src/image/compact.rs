@@ -3,15 +3,17 @@
 //! Fields keep their names and get the offsets of the full layout. An event keeps its number `n`: it moves
 //! from slot `n mod 2` to slot `n mod 8`, with the sequence number of that slot. The other slots stay empty.
 //! The header still states stations of 256 bytes, from which the reader knows that older events are lost.
+//! A ring becomes a lane ([`ring`]).
 
 use std::borrow::Cow;
 
 use ctp_nostd::layout::{
     COMPACT_MAGIC, Compact, CompactInterned, CompactStation, Field, Header, Interned, LAYOUT_HASH,
-    Layout, MAGIC, MAX_STATIONS, Slot, Station,
+    Lane, LaneRecord, Layout, MAGIC, MAX_STATIONS, Slot, Station,
 };
 use ctp_nostd::slot::{event_in, final_seq, index_of};
 
+use super::ring::{self, LaneBytes};
 use super::words::{field, offset_of, put, table_in, word_at};
 
 /// The fields of the header that describe tables.
@@ -27,6 +29,9 @@ const TABLES: [&str; 10] = [
     "short_lanes",
     "short_records",
 ];
+
+/// The largest alignment of an entry.
+const ALIGNED: usize = 256;
 
 /// The memory in the full layout. The search has [checked](super::memory_search) the header.
 pub fn in_full_layout(memory: &[u8]) -> Cow<'_, [u8]> {
@@ -52,10 +57,12 @@ fn rewritten(memory: &[u8]) -> Vec<u8> {
             .flat_map(station),
     );
     for (table, entries) in [("sites", sites), ("names", names)] {
-        let offset = full.len();
-        let entries = entries.chunks(entry_bytes);
-        put_span(&mut full, table, offset, entries.len());
-        full.extend(entries.flat_map(entry));
+        let entries: Vec<u8> = entries.chunks(entry_bytes).flat_map(entry).collect();
+        add_table(&mut full, table, &entries, size_of::<Interned>());
+    }
+    if let Some(LaneBytes { lane, records }) = ring::lane_of(memory) {
+        add_table(&mut full, "lanes", &lane, size_of::<Lane>());
+        add_table(&mut full, "records", &records, size_of::<LaneRecord>());
     }
     let bytes = full.len() as u64;
     put(&mut full, offset_of(Header::FIELDS, "magic"), MAGIC);
@@ -76,16 +83,23 @@ fn stations_of(memory: &[u8]) -> &[u8] {
     memory.get(begin..end).unwrap_or_default()
 }
 
-fn put_span(full: &mut [u8], table: &str, offset: usize, entries: usize) {
+/// Adds a table of entries of this size, aligned for any table.
+fn add_table(full: &mut Vec<u8>, table: &str, entries: &[u8], entry_bytes: usize) {
+    full.resize(full.len().next_multiple_of(ALIGNED), 0);
+    let count = (entries.len() / entry_bytes) as u64;
+    let offset = if entries.is_empty() {
+        0
+    } else {
+        full.len() as u64
+    };
+    put_span(full, table, offset, count | (entry_bytes as u64) << 32);
+    full.extend(entries);
+}
+
+fn put_span(full: &mut [u8], table: &str, offset: u64, sizes: u64) {
     let span = offset_of(Header::FIELDS, table);
-    let entry_bytes = size_of::<Interned>() as u64;
-    let described = if entries == 0 { 0 } else { offset as u64 };
-    put(full, span, described);
-    put(
-        full,
-        span + size_of::<u64>(),
-        entries as u64 | entry_bytes << 32,
-    );
+    put(full, span, offset);
+    put(full, span + size_of::<u64>(), sizes);
 }
 
 /// A station in the full layout.
@@ -141,7 +155,7 @@ fn copy_fields(
 
 #[cfg(test)]
 mod tests {
-    use ctp_nostd::layout::{EXT_MAGIC, EXT_REV, VERSION};
+    use ctp_nostd::layout::{EXT_MAGIC, EXT_REV, RingHead, VERSION};
     use ctp_nostd::slot::{final_seq_in, index_in};
     use ctp_nostd::{Region, half_written};
     use ctp_trace::record::{EventCounts, Record};
@@ -154,6 +168,7 @@ mod tests {
 
     const STATIONS: u64 = 2;
     const ENTRIES: u64 = 2;
+    const RECORDS: u64 = 8;
 
     /// The words of the memory of a probe, as bytes.
     struct Dump(Vec<u8>);
@@ -162,7 +177,9 @@ mod tests {
         fn new() -> Self {
             let station_bytes = STATIONS as usize * size_of::<CompactStation>();
             let table = size_of::<Header>() + station_bytes;
-            let bytes = table + ENTRIES as usize * size_of::<CompactInterned>();
+            let head = table + ENTRIES as usize * size_of::<CompactInterned>();
+            let records = head + size_of::<RingHead>();
+            let bytes = records + RECORDS as usize * size_of::<LaneRecord>();
             let mut dump = Dump(vec![0; bytes]);
             for (name, word) in [
                 ("magic", COMPACT_MAGIC),
@@ -174,15 +191,19 @@ mod tests {
                 ("layout_hash", Compact::HASH),
                 ("clock_index", u64::from(Compact::STATION_BYTES) << 32),
                 ("names", table as u64),
+                ("lanes", head as u64),
+                ("records", records as u64),
             ] {
                 put(&mut dump.0, offset_of(Header::FIELDS, name), word);
             }
-            let entries = offset_of(Header::FIELDS, "names") + size_of::<u64>();
-            put(
-                &mut dump.0,
-                entries,
-                ENTRIES | (size_of::<CompactInterned>() as u64) << 32,
-            );
+            for (table, entries, entry_bytes) in [
+                ("names", ENTRIES, size_of::<CompactInterned>()),
+                ("lanes", 1, size_of::<RingHead>()),
+                ("records", RECORDS, size_of::<LaneRecord>()),
+            ] {
+                let sizes = offset_of(Header::FIELDS, table) + size_of::<u64>();
+                put(&mut dump.0, sizes, entries | (entry_bytes as u64) << 32);
+            }
             dump
         }
 
@@ -296,7 +317,7 @@ mod tests {
         #[test]
         fn hostile_memory_is_read_without_panic(
             words in prop::collection::vec(
-                (0..210_usize, prop_oneof![any::<u64>(), 0..9_u64, (u64::MAX - 9)..=u64::MAX]),
+                (0..250_usize, prop_oneof![any::<u64>(), 0..9_u64, (u64::MAX - 9)..=u64::MAX]),
                 0..12,
             ),
             cut in prop_oneof![4 => Just(usize::MAX), 1 => 0..1700_usize],

@@ -10,13 +10,16 @@
 //!   wrong byte must have changed to another value and back, once in each reading.
 //! - A slot that is not settled becomes empty. Its event is overwritten, or is read again later.
 //! - Times and counts that no other word guards are settled if both readings agree.
+//! - A record of a ring is settled if both readings have the same bytes, and is older than the head of the
+//!   first reading.
 //! - A coroutine that moves into its station between the readings is left out, as is a name or a site that
 //!   is not complete in both readings.
 //!
 //! The result has the layout of the memory, and its header says that slots may be empty.
 
 use ctp_nostd::layout::{
-    CHANGING, COMPACT_MAGIC, Compact, Field, Full, Header, InternedOf, Layout, Slot, StationOf,
+    CHANGING, COMPACT_MAGIC, Compact, Field, Full, Header, InternedOf, LaneRecord, Layout,
+    RingHead, Slot, StationOf,
 };
 use ctp_nostd::slot::{event_in, final_seq_in, index_in};
 
@@ -65,6 +68,7 @@ fn settle_as<L: Layout>(first: &[u8], settled: &mut [u8]) {
     for table in ["sites", "names"] {
         settle_entries::<L>(first, settled, table);
     }
+    settle_ring(first, settled);
     put_half(
         settled,
         offset_of(Header::FIELDS, "station_bytes"),
@@ -159,6 +163,22 @@ fn settle_entries<L: Layout>(first: &[u8], settled: &mut [u8], table: &str) {
         let entry = &mut settled[at..at + entry_bytes];
         if bytes_at(first, at, entry_bytes) != entry {
             put_half(entry, ready, 0);
+        }
+    }
+}
+
+/// Clears each record of a ring that differs between the readings, and takes the head of the first.
+fn settle_ring(first: &[u8], settled: &mut [u8]) {
+    let head = table_in(settled, "lanes", size_of::<RingHead>()).start;
+    let records = table_in(settled, "records", size_of::<LaneRecord>());
+    if head == 0 || records.is_empty() {
+        return;
+    }
+    put_half(settled, head, half_at(first, head));
+    for at in records.step_by(size_of::<LaneRecord>()) {
+        let record = &mut settled[at..at + size_of::<LaneRecord>()];
+        if bytes_at(first, at, size_of::<LaneRecord>()) != record {
+            record.fill(0);
         }
     }
 }

@@ -5,6 +5,7 @@
 mod compact;
 mod follow;
 mod refused;
+mod ring;
 
 use std::collections::BTreeMap;
 use std::fs;

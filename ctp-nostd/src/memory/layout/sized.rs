@@ -4,7 +4,7 @@
 //! station has 256 bytes. Both have the same words, except that a compact station has two slots and no
 //! statistics, and that a compact entry holds less text.
 
-use super::{Aggregate, Field, MAGIC, Slot, Words, hash_of};
+use super::{Aggregate, Field, LaneRecord, MAGIC, RingHead, Slot, Words, hash_of};
 use crate::sync::{AtomicU8, AtomicU32, AtomicU64, StandaloneU64};
 
 /// First word of a compact memory: `CTPSMALL` in memory order.
@@ -18,7 +18,18 @@ pub struct Full;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Compact;
 
-/// A layout of the memory: [`Full`] or [`Compact`].
+/// The compact layout, with a ring for history in the same memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CompactWithRing;
+
+/// The words of the ring of a program without threads. The number of records is a power of two.
+#[derive(Clone, Copy, Debug)]
+pub struct RingWords {
+    pub(crate) head: &'static RingHead,
+    pub(crate) records: &'static [LaneRecord],
+}
+
+/// A layout of the memory: [`Full`], [`Compact`] or [`CompactWithRing`].
 pub trait Layout:
     sealed::Sealed + Copy + Default + core::fmt::Debug + Send + Sync + 'static
 {
@@ -45,6 +56,8 @@ pub trait Layout:
     type Aggregate: Default + Send + Sync;
     /// The text of an entry.
     type Text: AsRef<[AtomicU64]> + Default + Send + Sync;
+    /// The ring of the memory, if the layout has a ring.
+    type Ring: Copy + Default + core::fmt::Debug;
 
     /// The station, if it has the full layout.
     #[doc(hidden)]
@@ -55,6 +68,7 @@ mod sealed {
     pub trait Sealed {}
     impl Sealed for super::Full {}
     impl Sealed for super::Compact {}
+    impl Sealed for super::CompactWithRing {}
 }
 
 impl Layout for Full {
@@ -68,6 +82,7 @@ impl Layout for Full {
     type Slots = [Slot; super::SLOTS];
     type Aggregate = Aggregate;
     type Text = [AtomicU64; super::TEXT_BYTES / 8];
+    type Ring = ();
 
     #[inline(always)]
     fn full(station: &Station) -> Option<&Station> {
@@ -86,9 +101,29 @@ impl Layout for Compact {
     type Slots = [Slot; 2];
     type Aggregate = ();
     type Text = [AtomicU64; 3];
+    type Ring = ();
 
     #[inline(always)]
     fn full(_: &CompactStation) -> Option<&Station> {
+        None
+    }
+}
+
+impl Layout for CompactWithRing {
+    const MAGIC: u64 = Compact::MAGIC;
+    const STATION_BYTES: u32 = Compact::STATION_BYTES;
+    const HASH: u64 = Compact::HASH;
+    const SLOTS: u64 = Compact::SLOTS;
+    const TEXT_BYTES: usize = Compact::TEXT_BYTES;
+    const MAX_DEPTH: u32 = Compact::MAX_DEPTH;
+    const COLUMN: usize = Compact::COLUMN;
+    type Slots = <Compact as Layout>::Slots;
+    type Aggregate = ();
+    type Text = <Compact as Layout>::Text;
+    type Ring = Option<RingWords>;
+
+    #[inline(always)]
+    fn full(_: &StationOf<Self>) -> Option<&Station> {
         None
     }
 }

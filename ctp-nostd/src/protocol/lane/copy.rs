@@ -62,6 +62,11 @@ impl Copied {
         (self.at, payload)
     }
 
+    /// The words of the record in the order of a lane record, without the lap.
+    pub fn words(&self) -> [u64; 4] {
+        [self.commit, self.at, self.site, self.arg]
+    }
+
     /// The time of the record.
     #[inline]
     pub fn at(&self) -> u64 {

@@ -21,11 +21,12 @@ use cortex_m::peripheral::syst::SystClkSource;
 use cortex_m_rt::entry;
 use cortex_m_semihosting::{debug, hprintln};
 use ctp_nostd::aggregate::Bins;
-use ctp_nostd::{CompactMemory, Local, Memory, Platform, Probe, ProbeLayout, Wait};
+use ctp_nostd::{CompactMemory, Local, Memory, Platform, Probe, ProbeLayout, RingMemory, Wait};
 
 static FULL: Memory<16> = Memory::new();
-static SUMS: Memory<16> = Memory::new().with_aggregates(Bins::USUAL);
+static SUMS: Memory<1> = Memory::new().with_aggregates(Bins::USUAL);
 static COMPACT: CompactMemory<16> = CompactMemory::new();
+static RING: RingMemory<16, 64> = RingMemory::new();
 
 /// How often each step is repeated, so that a tick of the timer is a hundredth of an instruction for each.
 const ROUNDS: u32 = 4_000;
@@ -61,13 +62,15 @@ unsafe impl<const HAS_LOCAL: bool> Platform for Board<HAS_LOCAL> {
 fn main() -> ! {
     start_timer();
     hprintln!(
-        "bytes of 16 tasks: {} full, {} compact",
+        "bytes of 16 tasks: {} full, {} compact, {} with a ring",
         size_of_val(&FULL),
-        size_of_val(&COMPACT)
+        size_of_val(&COMPACT),
+        size_of_val(&RING)
     );
     measure("full", FULL.probe::<Board<true>>());
     measure("full with statistics", SUMS.probe::<Board<true>>());
     measure("compact", COMPACT.probe::<Board<true>>());
+    measure("compact with a ring", RING.probe::<Board<true>>());
     measure("compact, without a Local", COMPACT.probe::<Board<false>>());
     debug::exit(debug::EXIT_SUCCESS);
     loop {

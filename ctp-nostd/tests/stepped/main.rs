@@ -7,6 +7,8 @@
     reason = "makes the processor trap after each instruction"
 )]
 
+mod ring;
+
 use std::arch::asm;
 use std::cell::Cell;
 use std::ptr;

@@ -1,0 +1,243 @@
+//! Rewrites the ring of a program without threads as a lane, in the order of time.
+//!
+//! A handler that interrupts an event records its own event first, although the interrupted event has the
+//! earlier time. Records that are marked, or are of another lap, are lost.
+
+use ctp_nostd::history::{is_whole, lap, with_lap};
+use ctp_nostd::lane::{Copied, Payload, ThreadEventKind};
+use ctp_nostd::layout::{Lane, LaneRecord, RingHead};
+
+use super::words::{half_at, offset_of, put, put_half, table_in, word_at};
+
+/// The attach id of the only process.
+const OWNER: u32 = 1;
+/// The words of a record, in order.
+const WORDS: usize = size_of::<LaneRecord>() / size_of::<u64>();
+
+/// A lane and its records, in the layout of a recorder's memory.
+pub struct LaneBytes {
+    pub lane: Vec<u8>,
+    pub records: Vec<u8>,
+}
+
+/// The words of a record.
+type Words = [u64; WORDS];
+
+/// The lane of a memory that has a ring.
+pub fn lane_of(memory: &[u8]) -> Option<LaneBytes> {
+    let head = table_in(memory, "lanes", size_of::<RingHead>());
+    let head = memory
+        .get(head)
+        .filter(|head| head.len() == size_of::<RingHead>())?;
+    let records = &memory[table_in(memory, "records", size_of::<LaneRecord>())];
+    let length = u32::try_from(records.len() / size_of::<LaneRecord>()).ok()?;
+    if !length.is_power_of_two() {
+        return None;
+    }
+    let end = half_at(head, offset_of(RingHead::FIELDS, "head"));
+    if end == 0 {
+        return None; // nothing was recorded
+    }
+    Some(History::of(records, end, length).into_lane())
+}
+
+/// The records of a ring, with a record of each loss among them.
+#[derive(Default)]
+struct History {
+    records: Vec<Words>,
+    /// Records before the first.
+    lost_before: u32,
+    /// All records that are lost, modulo 2^32.
+    lost: u32,
+}
+
+impl History {
+    /// Reads the latest `length` records before record `end`. A ring that was never full has fewer.
+    fn of(records: &[u8], end: u32, length: u32) -> Self {
+        let mut history = History {
+            lost: end,
+            ..History::default()
+        };
+        let mut missing = 0;
+        for h in (1..=length).rev().map(|back| end.wrapping_sub(back)) {
+            match whole_record(records, h, length) {
+                Some(words) => history.add(h, words, std::mem::take(&mut missing)),
+                None => missing += 1,
+            }
+        }
+        if !history.records.is_empty() {
+            history.lost = history.lost.wrapping_add(missing);
+        }
+        // Stable: records of the same time keep their order.
+        history.records.sort_by_key(|words| words[1]);
+        history
+    }
+
+    fn add(&mut self, h: u32, words: Words, missing: u32) {
+        if self.records.is_empty() {
+            (self.lost_before, self.lost) = (h, h);
+        } else if 0 < missing {
+            self.lost = self.lost.wrapping_add(missing);
+            self.records
+                .push(loss(ThreadEventKind::Loss, words[1], self.lost));
+        }
+        self.records.push(words);
+    }
+}
+
+/// A record that states how many records are lost by then.
+fn loss(kind: ThreadEventKind, at: u64, lost: u32) -> Words {
+    let payload = Payload {
+        kind: kind as u8,
+        station: OWNER,
+        n: lost.into(),
+        ..Payload::default()
+    };
+    Copied::of(at, &payload).words()
+}
+
+fn whole_record(records: &[u8], h: u32, length: u32) -> Option<Words> {
+    let at = (h % length) as usize * size_of::<LaneRecord>();
+    let words = std::array::from_fn(|index| word_at(records, at + index * size_of::<u64>()));
+    is_whole(words[0], h, length).then_some(words)
+}
+
+impl History {
+    /// A lane that begins with the losses, and has these records.
+    fn into_lane(self) -> LaneBytes {
+        let at = self.records.first().map_or(0, |words| words[1]);
+        let begin = loss(ThreadEventKind::Begin, at, self.lost_before);
+        let head = self.records.len() + 1;
+        let mut records = vec![0; head.next_power_of_two() * size_of::<LaneRecord>()];
+        let places = records.chunks_mut(size_of::<LaneRecord>());
+        for (words, place) in [begin].iter().chain(&self.records).zip(places) {
+            put(place, 0, with_lap(words[0], lap(0, 1)));
+            for (index, word) in words.iter().enumerate().skip(1) {
+                put(place, index * size_of::<u64>(), *word);
+            }
+        }
+        LaneBytes {
+            lane: lane_head(head as u64, self.lost),
+            records,
+        }
+    }
+}
+
+fn lane_head(head: u64, lost: u32) -> Vec<u8> {
+    let mut lane = vec![0; size_of::<Lane>()];
+    put(&mut lane, offset_of(Lane::FIELDS, "head"), head);
+    put_half(&mut lane, offset_of(Lane::FIELDS, "lost"), lost);
+    // Any id of a thread, so that the lane is in use.
+    put_half(&mut lane, offset_of(Lane::FIELDS, "thread"), 1);
+    put_half(&mut lane, offset_of(Lane::FIELDS, "owner"), OWNER);
+    lane
+}
+
+#[cfg(test)]
+mod tests {
+    use ctp_nostd::layout::Header;
+
+    use super::*;
+
+    const LENGTH: u32 = 8;
+    const HEAD: usize = size_of::<Header>();
+    const RECORDS: usize = HEAD + size_of::<RingHead>();
+
+    /// A memory with a ring of which `end` records were written, each at the time `at(h)`.
+    fn memory(end: u32, at: impl Fn(u32) -> u64) -> Vec<u8> {
+        let mut memory = vec![0; RECORDS + LENGTH as usize * size_of::<LaneRecord>()];
+        for (table, offset, entries) in [("lanes", HEAD, 1), ("records", RECORDS, LENGTH)] {
+            let span = offset_of(Header::FIELDS, table);
+            put(&mut memory, span, offset as u64);
+            put(&mut memory, span + 8, u64::from(entries) | 32 << 32);
+        }
+        put_half(&mut memory, HEAD, end);
+        for h in 0..end {
+            let payload = Payload {
+                kind: ThreadEventKind::Close as u8,
+                arg: h.into(),
+                ..Payload::default()
+            };
+            let mut words = Copied::of(at(h), &payload).words();
+            words[0] = with_lap(words[0], lap(h, LENGTH));
+            put_record(&mut memory, h, words);
+        }
+        memory
+    }
+
+    fn put_record(memory: &mut [u8], h: u32, words: Words) {
+        let record = RECORDS + (h % LENGTH) as usize * size_of::<LaneRecord>();
+        for (index, word) in words.into_iter().enumerate() {
+            put(memory, record + 8 * index, word);
+        }
+    }
+
+    /// The kind of each record of the lane, and its resource or count of losses; then all losses.
+    fn records(memory: &[u8]) -> (Vec<(u8, u64)>, u32) {
+        let LaneBytes { lane, records } = lane_of(memory).expect("there is a ring");
+        let head = word_at(&lane, offset_of(Lane::FIELDS, "head")) as usize;
+        let found = records
+            .chunks(size_of::<LaneRecord>())
+            .take(head)
+            .map(|record| {
+                let [commit, arg] = [0, 24].map(|at| word_at(record, at));
+                // As in `LAYOUT.md`: the kind and the number.
+                let (kind, n) = ((commit >> 44) as u8 % 32, commit >> 28 & 0xFFFF);
+                (kind, if kind == CLOSE { arg } else { n })
+            });
+        (
+            found.collect(),
+            half_at(&lane, offset_of(Lane::FIELDS, "lost")),
+        )
+    }
+
+    const BEGIN: u8 = ThreadEventKind::Begin as u8;
+    const CLOSE: u8 = ThreadEventKind::Close as u8;
+    const LOSS: u8 = ThreadEventKind::Loss as u8;
+
+    // CTP-11
+    #[test]
+    fn latest_records_are_read_and_the_others_are_lost() {
+        let closes = |range: std::ops::Range<u64>| range.map(|h| (CLOSE, h));
+        let (found, lost) = records(&memory(5, |h| h.into()));
+        assert_eq!(
+            found,
+            [(BEGIN, 0)]
+                .into_iter()
+                .chain(closes(0..5))
+                .collect::<Vec<_>>()
+        );
+        assert_eq!(lost, 0);
+        let (found, lost) = records(&memory(21, |h| h.into()));
+        assert_eq!(
+            found,
+            [(BEGIN, 13)]
+                .into_iter()
+                .chain(closes(13..21))
+                .collect::<Vec<_>>()
+        );
+        assert_eq!(lost, 13);
+        assert!(lane_of(&memory(0, |h| h.into())).is_none());
+    }
+
+    // CTP-11
+    #[test]
+    fn torn_record_is_lost_where_it_was() {
+        let mut torn = memory(8, |h| h.into());
+        put_record(&mut torn, 3, [u64::MAX << 32, 3, 0, 3]);
+        put_record(&mut torn, 7, [u64::MAX << 32, 7, 0, 7]);
+        let (found, lost) = records(&torn);
+        let expected = [(BEGIN, 0), (CLOSE, 0), (CLOSE, 1), (CLOSE, 2), (LOSS, 1)];
+        let expected = expected.into_iter().chain([4, 5, 6].map(|h| (CLOSE, h)));
+        assert_eq!(found, expected.collect::<Vec<_>>());
+        assert_eq!(lost, 2, "the last is lost at the end");
+    }
+
+    // CTP-08
+    #[test]
+    fn records_of_handlers_are_sorted_by_time() {
+        let (found, _) = records(&memory(4, |h| [10, 30, 20, 40][h as usize]));
+        let order: Vec<u64> = found[1..].iter().map(|(_, h)| *h).collect();
+        assert_eq!(order, [0, 2, 1, 3]);
+    }
+}
