@@ -6,10 +6,11 @@
 
 use std::borrow::Cow;
 
-use ctp_nostd::layout::{CHANGING, Header};
+use ctp_nostd::layout::{CHANGING, Header, Span};
 
 use super::shape::Shape;
 use super::source::{Source, SourceError};
+use crate::image::words::offset_of;
 use crate::image::{in_full_layout, settle};
 
 /// What a reading has found.
@@ -136,9 +137,14 @@ impl LiveMemory {
             })
     }
 
-    /// Replaces the copy, except for stations whose number of events is not known.
+    /// Replaces the copy, except for stations whose number of events is not known. The copy has no ring:
+    /// a ring is written over, and a pass over a copy cannot tell which records an earlier pass has read.
     fn take(&mut self, mut memory: Vec<u8>) {
         let shape = self.shape;
+        for table in ["lanes", "records"] {
+            let span = offset_of(Header::FIELDS, table);
+            memory[span..span + size_of::<Span>()].fill(0);
+        }
         for index in 0..shape.used(&memory) {
             if is_half_written(shape.event_head(shape.station(&memory, index))) {
                 let station = shape.end_of(index)..shape.end_of(index + 1);
@@ -163,7 +169,6 @@ mod tests {
     };
 
     use super::*;
-    use crate::image::words::offset_of;
     use crate::live::search::search;
 
     const HEADER: usize = size_of::<Header>();
