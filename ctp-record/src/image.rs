@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::fs;
 use std::io;
 use std::os::unix::fs::FileTypeExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ctp_nostd::layout::Station;
 use ctp_nostd::{Refused, Region};
@@ -106,8 +106,8 @@ impl Firmware {
     ///
     /// # Errors
     /// The file cannot be read or is no ELF file.
-    pub fn open(image: &Image) -> Result<Self, Error> {
-        let modules = match &image.elf {
+    pub fn of_elf(elf: Option<&PathBuf>) -> Result<Self, Error> {
+        let modules = match elf {
             None => Vec::new(),
             Some(path) => {
                 let bytes =

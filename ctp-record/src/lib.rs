@@ -31,11 +31,13 @@ mod run;
 mod session;
 
 pub use cli::args::{Args, answer};
-pub use cli::config::{Config, Core, Flight, HowLong, Image, Inspect, Launch, Task, Verbosity};
+pub use cli::config::{
+    Config, Core, Flight, GdbServer, HowLong, Image, Inspect, Launch, Task, Verbosity,
+};
 pub use error::{ControlError, Error, ImageError, InspectError, LiveError, StartError, TraceError};
 pub use flight::{FlightHistory, RecordingEnd, SnapshotSummary, last_snapshot_of, snapshot_of};
 pub use image::{memory_of, settle};
-pub use live::SourceError;
+pub use live::{GdbError, SourceError};
 pub use memory::shm::Memory;
 pub use output::backlog;
 pub use proc::maps;

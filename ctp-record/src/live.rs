@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   file     memory that a simulator maps to a file
+//!   gdb      a target behind a GDB server
 //!   source   what each way to read memory provides
 //!   search   where the probe's memory is
 //!   shape    the sizes of that memory
@@ -12,16 +13,19 @@
 //! What it overwrites between two passes is counted as lost.
 
 mod file;
+mod gdb;
 mod memory;
 mod recording;
 mod search;
 mod shape;
 mod source;
 
-use crate::cli::config::{Config, Image};
+use crate::cli::config::{Config, GdbServer, Image};
 use crate::error::Error;
 use crate::image::Firmware;
 use file::MappedFile;
+pub use gdb::GdbError;
+use gdb::GdbTarget;
 pub use source::SourceError;
 
 /// Records firmware whose memory is mapped to a file, until a signal, until the file disappears or until
@@ -30,7 +34,18 @@ pub use source::SourceError;
 /// # Errors
 /// No coroutine was recorded, or the trace could not be written.
 pub fn follow(config: &Config, image: &Image) -> Result<u8, Error> {
-    let firmware = Firmware::open(image)?;
+    let firmware = Firmware::of_elf(image.elf.as_ref())?;
     let source = MappedFile::open(&image.dump)?;
+    recording::record(config, firmware, source)
+}
+
+/// Records a target behind a GDB server, until a signal, until the server fails or until the target is
+/// reset. The target is left running.
+///
+/// # Errors
+/// No coroutine was recorded, or the trace could not be written.
+pub fn attach(config: &Config, server: &GdbServer) -> Result<u8, Error> {
+    let firmware = Firmware::of_elf(Some(&server.elf))?;
+    let source = GdbTarget::connect(&server.address, &server.elf)?;
     recording::record(config, firmware, source)
 }

@@ -23,6 +23,7 @@ pub fn run(config: &Config) -> Result<u8, Error> {
         Task::CheckProbe(launch) => check::check(launch),
         Task::Image(image) => image::read(config, image),
         Task::Follow(image) => live::follow(config, image),
+        Task::Gdb(server) => live::attach(config, server),
         Task::Inspect(inspect, launch) => attach::record(config, inspect, launch),
         Task::Core(core) => inspection::core_file::record(config, core),
         Task::Control(ask) => print::print(&ask::ask(ask)?),

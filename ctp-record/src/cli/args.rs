@@ -14,7 +14,7 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 use ctp_nostd::layout::{LaneRecord, MAX_STATIONS};
 
-use crate::cli::config::{Config, Flight, Image, Launch, Task, Verbosity};
+use crate::cli::config::{Config, Flight, GdbServer, Image, Launch, Task, Verbosity};
 use crate::cli::duration;
 use crate::cli::size;
 use crate::flight::{BadReach, Reach, Trigger};
@@ -125,7 +125,13 @@ pub struct Args {
     #[arg(help_heading = help::INSTEAD, long, requires = "image")]
     follow: bool,
 
-    /// The program that the dump or the core file was taken from
+    /// Record the target of a GDB server: QEMU's, OpenOCD, J-Link or probe-rs
+    #[arg(help_heading = help::INSTEAD, long, value_name = "HOST:PORT", requires = "elf",
+          conflicts_with_all = ["command", "image", "check_probe", "summary", "flight_recorder",
+                                "stuck_after", "precise_chains", "no_freeze"])]
+    gdb: Option<String>,
+
+    /// The program that the dump or the core file was taken from, or that the target runs
     #[arg(help_heading = help::INSTEAD, long, value_name = "ELF", conflicts_with = "command")]
     elf: Option<PathBuf>,
 
@@ -205,12 +211,16 @@ impl Args {
                 Task::Image(image)
             });
         }
+        if let (Some(address), Some(elf)) = (&self.gdb, &self.elf) {
+            let (address, elf) = (address.clone(), elf.clone());
+            return Ok(Task::Gdb(GdbServer { address, elf }));
+        }
         if let Some(core) = self.inspect.core(self.elf.as_ref()) {
             return Ok(Task::Core(core));
         }
         if self.elf.is_some() {
             let kind = ErrorKind::MissingRequiredArgument;
-            return Err(command().error(kind, "--elf is only for --image and --core"));
+            return Err(command().error(kind, "--elf is only for --image, --gdb and --core"));
         }
         if self.inspect.is_without_pid() {
             let kind = ErrorKind::MissingRequiredArgument;

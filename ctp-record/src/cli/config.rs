@@ -37,6 +37,8 @@ pub enum Task {
     Image(Image),
     /// Record firmware whose memory is mapped to a file.
     Follow(Image),
+    /// Record a target behind a GDB server.
+    Gdb(GdbServer),
     /// Look into running processes, and record those with a probe as a launched program would be.
     Inspect(Inspect, Launch),
     /// Look into a core file.
@@ -92,6 +94,15 @@ pub struct Image {
     pub dump: PathBuf,
     /// Its executable.
     pub elf: Option<PathBuf>,
+}
+
+/// A GDB server, whose target is recorded.
+#[derive(Clone, Debug)]
+pub struct GdbServer {
+    /// `HOST:PORT`.
+    pub address: String,
+    /// The program that runs in the target.
+    pub elf: PathBuf,
 }
 
 /// Running processes to look into.

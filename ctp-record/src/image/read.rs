@@ -19,7 +19,7 @@ use crate::output::Output;
 /// The dump cannot be read or holds no usable memory, or the trace cannot be written.
 pub fn read(config: &Config, image: &Image) -> Result<u8, Error> {
     let found = load(image)?;
-    let mut firmware = Firmware::open(image)?;
+    let mut firmware = Firmware::of_elf(image.elf.as_ref())?;
     let region = found
         .copy
         .region()

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use ctp_nostd::layout::{CHANGING, Header, Span};
 
 use super::shape::Shape;
-use super::source::{Source, SourceError};
+use super::source::{Source, SourceError, while_held};
 use crate::image::words::offset_of;
 use crate::image::{in_full_layout, settle};
 
@@ -47,7 +47,7 @@ impl LiveMemory {
     /// The target cannot be read, or the memory is not one that this version of the probe writes.
     pub fn open(source: &mut dyn Source, address: u64) -> Result<Self, SourceError> {
         let mut header = vec![0; size_of::<Header>()];
-        source.read(address, &mut header)?;
+        while_held(source, |source, _| source.read(address, &mut header))?;
         let shape = Shape::of(&header)?;
         header.resize(shape.bytes, 0);
         Ok(LiveMemory {
@@ -74,10 +74,9 @@ impl LiveMemory {
     /// # Errors
     /// The target cannot be read. The copy is unchanged.
     pub fn refresh(&mut self, source: &mut dyn Source) -> Result<Change, SourceError> {
-        let stands_still = source.hold()?;
-        let change = self.read(source, stands_still);
-        source.release()?;
-        change
+        while_held(source, |source, stands_still| {
+            self.read(source, stands_still)
+        })
     }
 
     fn read(&mut self, source: &mut dyn Source, stands_still: bool) -> Result<Change, SourceError> {

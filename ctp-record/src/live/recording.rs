@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::memory::{Change, LiveMemory};
-use super::source::{Source, SourceError};
+use super::source::{Source, SourceError, while_held};
 use crate::cli::config::{Config, Verbosity};
 use crate::cli::stderr;
 use crate::closing::start_and_end::{end_of, start_of};
@@ -80,6 +80,10 @@ pub fn record(config: &Config, firmware: Firmware, mut source: impl Source) -> R
     };
     let name = source.name().to_owned();
     let mut recording = Recording::begin(config, firmware, &memory, &name)?;
+    if config.verbosity > Verbosity::Quiet {
+        let notes = source.notes().into_iter();
+        notes.for_each(|note| stderr::say(&format!("ctp-record: {note}\n")));
+    }
     ask_for_little(PASS_NS);
     let reason = recording.run(&mut memory, &mut source, &mut signals)?;
     drop(source); // the target goes on
@@ -124,7 +128,7 @@ fn has_coroutine(
     memory: &mut Option<LiveMemory>,
 ) -> Result<bool, SourceError> {
     let Some(found) = memory else {
-        let address = source.find()?;
+        let address = while_held(source, |source, _| source.find())?;
         *memory = address
             .map(|address| LiveMemory::open(source, address))
             .transpose()?;

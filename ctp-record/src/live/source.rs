@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use ctp_nostd::Refused;
 
+use super::gdb::GdbError;
+
 /// A target whose memory can be read while it runs.
 pub trait Source {
     /// The target, for messages.
@@ -37,6 +39,11 @@ pub trait Source {
 
     /// The time from one pass to the next.
     fn pause(&self) -> Duration;
+
+    /// What the user should know of the way in which the target is read, after the first reading.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Why a target cannot be read.
@@ -49,6 +56,8 @@ pub enum SourceError {
     Io(io::Error),
     /// The probe's memory is damaged.
     Damaged(Refused),
+    /// The GDB server cannot be used.
+    Gdb(GdbError),
     /// The probe's memory has the layout of another version of the probe.
     OtherLayout,
 }
@@ -59,6 +68,7 @@ impl fmt::Display for SourceError {
             SourceError::Disappeared => out.write_str("the file has disappeared"),
             SourceError::Io(error) => error.fmt(out),
             SourceError::Damaged(refused) => write!(out, "the probe's memory is damaged: {refused}"),
+            SourceError::Gdb(error) => error.fmt(out),
             SourceError::OtherLayout => out.write_str(
                 "the probe's memory has another layout: build the firmware with the ctp-nostd of this \
                  ctp-record",
@@ -73,4 +83,25 @@ impl From<io::Error> for SourceError {
     fn from(error: io::Error) -> Self {
         SourceError::Io(error)
     }
+}
+
+impl From<GdbError> for SourceError {
+    fn from(error: GdbError) -> Self {
+        SourceError::Gdb(error)
+    }
+}
+
+/// Calls `read` between [`hold`](Source::hold) and [`release`](Source::release). `read` gets whether the
+/// target stands still.
+///
+/// # Errors
+/// The first error.
+pub fn while_held<T>(
+    source: &mut dyn Source,
+    read: impl FnOnce(&mut dyn Source, bool) -> Result<T, SourceError>,
+) -> Result<T, SourceError> {
+    let stands_still = source.hold()?;
+    let result = read(source, stands_still);
+    let released = source.release();
+    result.and_then(|found| released.map(|()| found))
 }

@@ -87,13 +87,13 @@ impl Drop for Follower {
 }
 
 /// The events and births of a trace.
-fn events_of(trace: &Trace) -> Vec<Record> {
+pub fn events_of(trace: &Trace) -> Vec<Record> {
     let is_event = |record: &&Record| matches!(record, Record::Event(_) | Record::Birth(_));
     trace.records.iter().filter(is_event).cloned().collect()
 }
 
 /// The events of a plain dump with the same content.
-fn expected() -> Vec<Record> {
+pub fn expected() -> Vec<Record> {
     events_of(&Recorder::given(&target().dump).trace())
 }
 

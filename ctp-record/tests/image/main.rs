@@ -4,6 +4,8 @@
 
 mod compact;
 mod follow;
+mod gdb;
+mod gdb_server;
 mod refused;
 mod ring;
 

@@ -152,6 +152,14 @@ fn events_of_embassy_tasks_are_counted_exactly() {
     assert!(attempted.is_empty(), "{attempted:?}");
 }
 
+#[test]
+fn page_on_bare_metal_has_the_options_of_the_tests() {
+    let page = include_str!("../../../docs/bare-metal.md");
+    for option in machine::TYPED {
+        assert!(page.contains(option), "{option}");
+    }
+}
+
 /// The number of events of each coroutine of the trace, by name.
 pub fn attempted(directory: &Path) -> BTreeMap<String, u64> {
     let bytes = fs::read(directory.join("ctp.data")).expect("there is a trace");

@@ -1,6 +1,7 @@
 //! Firmware on embassy that is recorded while QEMU runs it in real time, compared with the firmware's own
 //! account. However late the recorder reads, each event is recorded or counted as lost.
 
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -72,4 +73,48 @@ fn followed_firmware_is_recorded_completely() {
     wait_for_trace(directory.path(), &mut recorder);
     end(recorder);
     assert_complete(directory.path(), &printed);
+}
+
+/// A port of this machine that no program uses.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("there are ports");
+    listener.local_addr().expect("it is bound").port()
+}
+
+/// Starts the firmware behind QEMU's GDB server, and a recorder. The recorder lets the firmware start.
+fn record_by_gdb(directory: &Path) -> Option<(Machine, Child)> {
+    let firmware = machine::firmware("embassy-tasks")?;
+    program("ctp-record"); // built before the firmware runs
+    let address = format!("127.0.0.1:{}", free_port());
+    let server = format!("tcp:{address}");
+    let machine = Machine::start(&firmware, directory, &["-S", "-gdb", &server]);
+    while TcpStream::connect(&address).is_err() {
+        thread::sleep(Duration::from_millis(5));
+    }
+    let mut recorder = record(directory, &["--gdb", &address], &firmware);
+    wait_for_trace(directory, &mut recorder);
+    Some((machine, recorder))
+}
+
+// CTP-11
+#[test]
+fn firmware_behind_a_gdb_server_is_recorded_completely() {
+    let directory = tempdir().expect("room");
+    let Some((mut machine, recorder)) = record_by_gdb(directory.path()) else {
+        return;
+    };
+    let printed = Printed::parse(&machine.lines_until_done());
+    end(recorder);
+    assert_complete(directory.path(), &printed);
+}
+
+#[test]
+fn firmware_runs_on_after_a_recording_by_gdb() {
+    let directory = tempdir().expect("room");
+    let Some((mut machine, recorder)) = record_by_gdb(directory.path()) else {
+        return;
+    };
+    end(recorder);
+    let printed = Printed::parse(&machine.lines_until_done());
+    assert!(!printed.tasks.is_empty(), "the firmware has ended its work");
 }

@@ -11,6 +11,15 @@ const TARGET: &str = "thumbv7em-none-eabihf";
 /// The RAM of the programs, as a file.
 const RAM: &str = "memory-backend-file,id=ram,size=16M,mem-path=ram.bin,share=on";
 
+/// The machine, whose RAM is a file.
+const MACHINE: &str = "mps2-an386,memory-backend=ram";
+
+/// The firmware prints on the terminal.
+const SEMIHOSTING: &str = "enable=on,target=native";
+
+/// What users type, too.
+pub const TYPED: [&str; 4] = [MACHINE, RAM, SEMIHOSTING, SAME_TIME[1]];
+
 /// Counts time in instructions, so that each run is the same.
 pub const SAME_TIME: [&str; 2] = ["-icount", "shift=5,sleep=off"];
 
@@ -65,9 +74,9 @@ impl Machine {
     /// Starts QEMU in this directory, in which `ram.bin` is the memory of the firmware.
     pub fn start(firmware: &Path, directory: &Path, options: &[&str]) -> Self {
         let mut qemu = Command::new("qemu-system-arm")
-            .args(["-machine", "mps2-an386,memory-backend=ram", "-object", RAM])
+            .args(["-machine", MACHINE, "-object", RAM])
             .args(["-display", "none", "-serial", "none"])
-            .args(["-semihosting-config", "enable=on,target=native"])
+            .args(["-semihosting-config", SEMIHOSTING])
             .args(options)
             .arg("-kernel")
             .arg(firmware)

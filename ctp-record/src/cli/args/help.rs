@@ -18,6 +18,7 @@ Examples:
   ctp-record -p 4127 -d 30s --every 5s   look every 5 s, for 30 s
   ctp-record --core core.4127            look into a core file
   ctp-record --image ram.bin --elf fw.elf   read a memory dump instead of running a program
+  ctp-record --gdb :3333 --elf fw.elf       record the target of a debug probe, until Ctrl-C
   ctp-record --image ram.bin --follow       record a simulator that maps its memory to the file
 
 The program links a probe (ctp-nostd, or another probe for cTP v1) and attaches by itself. It keeps
@@ -29,6 +30,7 @@ ctp-record [OPTIONS] -- PROGRAM [ARGS]...
        ctp-record [OPTIONS] -p PID
        ctp-record [OPTIONS] --core FILE
        ctp-record [OPTIONS] --image FILE [--follow]
+       ctp-record [OPTIONS] --gdb HOST:PORT --elf ELF
        ctp-record control PID COMMAND";
 
 /// Notes that belong to no single option.

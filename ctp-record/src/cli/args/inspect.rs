@@ -10,9 +10,10 @@ use crate::cli::config::{Core, HowLong, Inspect};
 use crate::cli::duration;
 
 /// Options that conflict with `-p`: those that start a program or read a dump.
-const NOT_WITH_PID: [&str; 13] = [
+const NOT_WITH_PID: [&str; 14] = [
     "command",
     "image",
+    "gdb",
     "check_probe",
     "summary",
     "flight_recorder",
@@ -27,9 +28,10 @@ const NOT_WITH_PID: [&str; 13] = [
 ];
 
 /// Options that conflict with `--core`: a core file shows a single moment of a single process.
-const NOT_WITH_CORE: [&str; 19] = [
+const NOT_WITH_CORE: [&str; 20] = [
     "command",
     "image",
+    "gdb",
     "check_probe",
     "summary",
     "flight_recorder",
