@@ -128,7 +128,7 @@
   // The rows in view.
 
   // All rows have the same columns, as wide as their longest text, up to a limit.
-  const MOST = 48;
+  const MOST = 72;
   const lengthOf = (c) => {
     const length = (value) => {
       if (value === null) return 0;

@@ -5,18 +5,20 @@ use std::iter;
 use super::columns;
 
 /// Breaks a line into lines of at most `width` columns. Later lines are indented further than the first.
+/// Takes linear time, because names of the program may be long.
 pub fn wrap(line: &str, width: usize) -> Vec<String> {
     let indent = hanging_indent(line, width);
-    let mut lines = Vec::new();
-    let mut rest = line.to_owned();
-    while width < columns(&rest) {
-        let head = break_at(&rest, columns(&indent), width);
-        let tail = rest[head..].trim_start();
-        let next = format!("{indent}{tail}");
-        lines.push(rest[..head].trim_end().to_owned());
-        rest = next;
+    let (mut lines, mut rest) = (Vec::new(), line);
+    let (mut prefix, mut room) = ("", width);
+    while let Some(at) = break_at(rest, room) {
+        lines.push(format!("{prefix}{}", rest[..at].trim_end()));
+        rest = rest[at..].trim_start();
+        prefix = &indent;
+        room = width.saturating_sub(columns(&indent)).max(1);
     }
-    lines.push(rest);
+    if lines.is_empty() || !rest.is_empty() {
+        lines.push(format!("{prefix}{rest}"));
+    }
     lines
 }
 
@@ -30,25 +32,17 @@ fn hanging_indent(line: &str, width: usize) -> String {
 }
 
 /// The byte at which to break: after the last space, otherwise before the last part of a path or name,
-/// otherwise after the last character that fits. At least one character after the indent stays.
-fn break_at(line: &str, indent: usize, width: usize) -> usize {
-    let byte_of = |column: usize| {
-        let mut ends = line.char_indices().map(|(at, _)| at);
-        ends.nth(column).unwrap_or(line.len())
-    };
-    let (least, most) = (byte_of(indent + 1), byte_of(width));
-    let next = line[most..].chars().next();
-    let space = line[..most + next.map_or(0, char::len_utf8)].rfind(' ');
-    let is_inside = |at: &usize| least <= *at && !line[..*at].trim().is_empty();
-    let part = || {
-        let head = &line[..most];
-        [head.rfind('/'), head.rfind("::")]
-            .into_iter()
-            .flatten()
-            .max()
-    };
-    let found = space.filter(is_inside).or_else(|| part().filter(is_inside));
-    found.unwrap_or(most.max(least))
+/// otherwise after the last character that fits. `None` if everything fits.
+fn break_at(line: &str, room: usize) -> Option<usize> {
+    let (most, next) = line.char_indices().nth(room)?;
+    let head = &line[..most];
+    let is_inside = |at: &usize| !line[..*at].trim().is_empty();
+    if next == ' ' && is_inside(&most) {
+        return Some(most);
+    }
+    let space = head.rfind(' ').filter(is_inside);
+    let part = || head.rfind('/').max(head.rfind("::")).filter(is_inside);
+    space.or_else(part).or(Some(most))
 }
 
 /// Splits a sentence into words between which a line may break. A number with its unit or digit groups is
@@ -140,6 +134,14 @@ mod tests {
             assert!(lines.iter().all(|line| columns(line) <= width), "{lines:?}");
             assert_eq!(bare(&lines.concat()), bare(line), "{width}");
         }
+    }
+
+    #[test]
+    fn long_names_are_wrapped() {
+        let long = "x\u{1f600}:".repeat(1 << 18);
+        let lines = wrap(&long, 20);
+        assert_eq!(lines.concat().replace(' ', ""), long);
+        assert_eq!(wrap("", 20), [""]);
     }
 
     #[test]
