@@ -121,7 +121,7 @@ pub struct Args {
     #[arg(help_heading = help::INSTEAD, long, value_name = "FILE", conflicts_with = "command")]
     image: Option<PathBuf>,
 
-    /// Record as long as a simulator maps the file of --image to the program's memory
+    /// Record while a simulator maps its memory to the file of --image
     #[arg(help_heading = help::INSTEAD, long, requires = "image")]
     follow: bool,
 
@@ -131,7 +131,7 @@ pub struct Args {
                                 "stuck_after", "precise_chains", "no_freeze"])]
     gdb: Option<String>,
 
-    /// The program that the dump or the core file was taken from, or that the target runs
+    /// The program of the dump, of the core file or of the target
     #[arg(help_heading = help::INSTEAD, long, value_name = "ELF", conflicts_with = "command")]
     elf: Option<PathBuf>,
 

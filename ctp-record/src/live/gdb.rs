@@ -192,8 +192,9 @@ impl Source for GdbTarget {
     }
 
     fn read(&mut self, address: u64, buffer: &mut [u8]) -> Result<(), SourceError> {
-        let parts = (address..).step_by(self.request_bytes);
-        for (address, part) in parts.zip(buffer.chunks_mut(self.request_bytes)) {
+        let addresses = (address..).step_by(self.request_bytes);
+        let parts = buffer.chunks_mut(self.request_bytes);
+        for (part, address) in parts.zip(addresses) {
             self.read_some(address, part)?;
         }
         Ok(())

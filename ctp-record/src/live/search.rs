@@ -1,4 +1,4 @@
-//! Finds the probe's memory in a range of addresses. A `Memory` is aligned to 256 bytes, so few places
+//! Finds the probe's memory in a range of addresses. A memory is aligned to 256 bytes, so few places
 //! are compared with the magics.
 
 use std::ops::Range;
@@ -10,7 +10,7 @@ use super::source::{Source, SourceError};
 use crate::image::words::field;
 
 /// The alignment of a memory.
-const ALIGNMENT: usize = 256;
+const ALIGNMENT: usize = align_of::<Header>();
 
 /// How many bytes are searched at a time, beside those of a header that begins at the end.
 const CHUNK: u64 = 1 << 16;

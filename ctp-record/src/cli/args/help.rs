@@ -89,7 +89,13 @@ Running processes and core files:
   With --interrupt, ptrace stops each running thread for some microseconds, because the stack of a
   running thread cannot be read. A system call that the thread is just beginning may give EINTR.
   --core reads a core file of the kernel or of gcore in the same way. It shows a single moment:
-  which timers were due, and for how long a thread was in a call, is unknown.";
+  which timers were due, and for how long a thread was in a call, is unknown.
+
+Firmware that runs:
+  --image FILE --follow reads FILE every millisecond, while a simulator maps the memory of firmware
+  there. --gdb reads through a server for debuggers, and says so if each reading stops the target.
+  Both end with Ctrl-C, or when the firmware is reset, and change nothing in the target.
+  Events that were overwritten before they were read are counted as lost.";
 
 /// Heading of options about which events are kept, and until when.
 pub const KEPT: &str = "What to record";

@@ -9,7 +9,7 @@ use super::error::GdbError;
 use super::packet::{self, MAX_BYTES, decode, encode};
 
 /// How long the server may take for an answer.
-pub const PATIENCE: Duration = Duration::from_secs(3);
+pub const ANSWER_LIMIT: Duration = Duration::from_secs(3);
 
 /// How many packets may come before an answer.
 const MOST_ANSWERS: u32 = 4;
@@ -42,9 +42,11 @@ impl Connection {
         let found = format!("{host}{address}").to_socket_addrs();
         let found = found.map_err(fails)?.next();
         let found = found.ok_or_else(|| fails(ErrorKind::NotFound.into()))?;
-        let stream = TcpStream::connect_timeout(&found, PATIENCE).map_err(fails)?;
+        let stream = TcpStream::connect_timeout(&found, ANSWER_LIMIT).map_err(fails)?;
         stream.set_nodelay(true).map_err(fails)?;
-        stream.set_write_timeout(Some(PATIENCE)).map_err(fails)?;
+        stream
+            .set_write_timeout(Some(ANSWER_LIMIT))
+            .map_err(fails)?;
         Ok(Connection {
             stream,
             received: VecDeque::new(),
@@ -79,7 +81,7 @@ impl Connection {
     ) -> Result<Vec<u8>, GdbError> {
         let mut answer = Vec::new();
         for _ in 0..MOST_ANSWERS {
-            answer = self.answer(request, PATIENCE)?;
+            answer = self.answer(request, ANSWER_LIMIT)?;
             if is_meant(&answer) {
                 return Ok(answer);
             }
