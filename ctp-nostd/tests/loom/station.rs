@@ -224,6 +224,7 @@ fn identity_is_read_whole_or_not_at_all() {
             lanes: &[],
             records: &[],
             short: ShortLanes::default(),
+            ring: (),
             is_overwritten: false,
             extended: true,
         };

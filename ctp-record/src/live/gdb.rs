@@ -179,9 +179,17 @@ impl Source for GdbTarget {
     }
 
     fn find(&mut self) -> Result<Option<u64>, SourceError> {
+        let mut unreadable = 0;
         for range in self.statics.clone() {
-            if let Some(address) = search(self, range)? {
-                return Ok(Some(address));
+            match search(self, range) {
+                Ok(None) => {}
+                // Not each static of the program's file need be in memory that the server can read.
+                Err(SourceError::Gdb(GdbError::Unreadable(_)))
+                    if unreadable + 1 < self.statics.len() =>
+                {
+                    unreadable += 1;
+                }
+                found => return found,
             }
         }
         self.attempts += 1;
