@@ -124,7 +124,7 @@ fn compact_columns_match_the_structs() {
 
 // CTP-01
 #[test]
-fn compact_memory_differs_from_v1_in_the_first_word() {
+fn compact_memory_has_another_magic_than_v1() {
     assert_eq!((Full::MAGIC, Full::HASH), (MAGIC, LAYOUT_HASH));
     assert_eq!(COMPACT_MAGIC.to_le_bytes(), *b"CTPSMALL");
     assert_ne!(Compact::HASH, LAYOUT_HASH);

@@ -222,7 +222,7 @@ mod tests {
 
     // CTP-11
     #[test]
-    fn torn_record_is_lost_where_it_was() {
+    fn torn_record_is_lost_in_order() {
         let mut torn = memory(8, |h| h.into());
         put_record(&mut torn, 3, [u64::MAX << 32, 3, 0, 3]);
         put_record(&mut torn, 7, [u64::MAX << 32, 7, 0, 7]);
