@@ -1,12 +1,12 @@
 //! The coroutines and the time that the user selected, with one filter for all views.
 
+mod about;
+
 use std::collections::{BTreeMap, HashSet};
 use std::io;
 
 use ctp_trace::model::{NameId, Span, TraceModel};
-use ctp_trace::record::{
-    Act, CoroutineId, Event, EventKind, Nanos, Record, SiteId, ThreadEvent, Waker,
-};
+use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, Record, SiteId};
 use ctp_trace::verdict::THRESHOLD;
 
 use crate::config::filter::{Filter, Subject};
@@ -15,6 +15,7 @@ use crate::load::Model;
 use crate::names::Names;
 use crate::text::{Page, units};
 use crate::time_scale::Scale;
+use about::About;
 
 /// The word that `--state` has for coroutines that have ended.
 const ENDED: &str = "ended";
@@ -222,56 +223,10 @@ impl LastPlace {
     }
 }
 
-/// What a record is about.
-#[derive(Clone, Copy, Debug, Default)]
-struct About {
-    coroutine: Option<CoroutineId>,
-    tid: Option<u64>,
-    at: Option<Nanos>,
-}
-
-impl About {
-    /// `None` for records about neither a coroutine nor a thread.
-    fn of(record: &Record) -> Option<Self> {
-        let about = |coroutine, at| About {
-            coroutine: Some(coroutine),
-            tid: None,
-            at,
-        };
-        Some(match record {
-            Record::Birth(birth) => about(birth.coroutine, Some(birth.at)),
-            Record::Event(event) => about(event.coroutine, Some(event.at)),
-            Record::Wake(wake) => about(wake.coroutine, Some(wake.at)),
-            Record::EventCounts(counts) => about(counts.coroutine, None),
-            Record::Aggregate(aggregate) => about(aggregate.coroutine, None),
-            Record::Earlier(earlier) => about(earlier.coroutine, None),
-            Record::Look(look) => about(look.coroutine, Some(look.at)),
-            Record::CoroutineStack(stack) => about(stack.coroutine, Some(stack.at)),
-            Record::ThreadEvent(event) => About {
-                coroutine: subject(event),
-                tid: Some(event.tid),
-                at: Some(event.at),
-            },
-            _ => return None,
-        })
-    }
-}
-
-/// The coroutine that a thread event is about: the woken coroutine, or the coroutine that has the lock.
-fn subject(event: &ThreadEvent) -> Option<CoroutineId> {
-    match &event.act {
-        Act::Wake(call) => Some(call.coroutine),
-        Act::Acquire(hold) | Act::Release(hold) => match hold.by {
-            Waker::Coroutine(id) => Some(id),
-            Waker::Thread(_) | Waker::Foreign => None,
-        },
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use ctp_trace::model::Activity;
+    use ctp_trace::record::ThreadEvent;
 
     use super::*;
 

@@ -36,7 +36,8 @@ fn hanging_indent(line: &str, width: usize) -> String {
 fn break_at(line: &str, room: usize) -> Option<usize> {
     let (most, next) = line.char_indices().nth(room)?;
     let head = &line[..most];
-    let is_inside = |at: &usize| !line[..*at].trim().is_empty();
+    // The mark of a header line is a part of its indent.
+    let is_inside = |at: &usize| !line[..*at].trim_matches([' ', '#']).is_empty();
     if next == ' ' && is_inside(&most) {
         return Some(most);
     }
@@ -123,6 +124,10 @@ mod tests {
             ]
         );
         assert_eq!(wrap("# note: a b c d", 12), ["# note: a b", "#   c d"]);
+        assert_eq!(
+            wrap("#   /work/target/debug", 14),
+            ["#   /work", "#   /target", "#   /debug"]
+        );
     }
 
     #[test]
