@@ -28,7 +28,7 @@ pub use gdb::GdbError;
 use gdb::GdbTarget;
 pub use source::SourceError;
 
-/// Records firmware whose memory is mapped to a file, until a signal, until the file disappears or until
+/// Records firmware with memory that is mapped to a file, until a signal, until the file disappears or until
 /// the firmware is reset.
 ///
 /// # Errors

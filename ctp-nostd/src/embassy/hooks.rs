@@ -4,8 +4,8 @@
 /// program has a single such static. Its symbol has the name of the static, so that a debugger finds
 /// the memory.
 ///
-/// embassy-executor 0.8 to 0.10 calls these hooks if its feature `trace` is enabled. For a version whose
-/// hooks are the trait `embassy_executor::raw::trace::Trace`, use [`embassy_trait!`](crate::embassy_trait!).
+/// embassy-executor 0.8 to 0.10 calls these hooks if its feature `trace` is enabled. For a version with
+/// hooks that are the trait `embassy_executor::raw::trace::Trace`, use [`embassy_trait!`](crate::embassy_trait!).
 ///
 /// ```
 /// use ctp_nostd::{self as ctp, Embassy};

@@ -302,7 +302,7 @@ layout! {
 /// Changes whenever a field moves, so that two builds with different layouts refuse each other.
 pub const LAYOUT_HASH: u64 = hash_of(Station::FIELDS, Interned::FIELDS);
 
-/// Hash of a layout whose stations and entries have these fields.
+/// Hash of a layout with these fields in its stations and entries.
 const fn hash_of(station: &[Field], interned: &[Field]) -> u64 {
     let structs = [
         Header::FIELDS,

@@ -182,7 +182,7 @@ fn latest_is_right<L: Layout>(dump: &RegionOf<'_, L>, head: u64) -> bool {
     is_whole || latest == CROSSING - 3
 }
 
-/// Records events of a coroutine whose numbers pass 2^32, with a check after each instruction.
+/// Records events of a coroutine as their numbers pass 2^32, with a check after each instruction.
 fn cross<L: ProbeLayout>(
     task: &Coroutine<Board, L>,
     extent: (*const u8, usize),

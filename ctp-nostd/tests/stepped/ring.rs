@@ -40,7 +40,7 @@ unsafe impl Platform for Ticks {
     }
 }
 
-/// Records the closing of a resource whose number is the time.
+/// Records the closing of a resource. Its number is the time.
 fn record() {
     let number = CLOCK.get() + 1;
     CLOCK.set(number);

@@ -35,7 +35,7 @@ pub enum Task {
     CheckProbe(Launch),
     /// Read a dump.
     Image(Image),
-    /// Record firmware whose memory is mapped to a file.
+    /// Record firmware with memory that is mapped to a file.
     Follow(Image),
     /// Record a target behind a GDB server.
     Gdb(GdbServer),
@@ -96,7 +96,7 @@ pub struct Image {
     pub elf: Option<PathBuf>,
 }
 
-/// A GDB server, whose target is recorded.
+/// A GDB server with the target to record.
 #[derive(Clone, Debug)]
 pub struct GdbServer {
     /// `HOST:PORT`.

@@ -136,7 +136,7 @@ impl LiveMemory {
             })
     }
 
-    /// Replaces the copy, except for stations whose number of events is not known. The copy has no ring:
+    /// Replaces the copy, except for stations with an unknown number of events. The copy has no ring:
     /// a ring is written over, and a pass over a copy cannot tell which records an earlier pass has read.
     fn take(&mut self, mut memory: Vec<u8>) {
         let shape = self.shape;

@@ -8,7 +8,7 @@ use ctp_nostd::Refused;
 
 use super::gdb::GdbError;
 
-/// A target whose memory can be read while it runs.
+/// A target with memory that can be read while it runs.
 pub trait Source {
     /// The target, for messages.
     fn name(&self) -> &str;

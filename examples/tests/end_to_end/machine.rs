@@ -11,7 +11,7 @@ const TARGET: &str = "thumbv7em-none-eabihf";
 /// The RAM of the programs, as a file.
 const RAM: &str = "memory-backend-file,id=ram,size=16M,mem-path=ram.bin,share=on";
 
-/// The machine, whose RAM is a file.
+/// The machine. Its RAM is a file.
 const MACHINE: &str = "mps2-an386,memory-backend=ram";
 
 /// The firmware prints on the terminal.
