@@ -170,7 +170,7 @@ impl Names {
     }
 
     /// Adds reasons for missing names.
-    pub fn add_misses(&mut self, misses: impl IntoIterator<Item = String>) {
+    pub fn add_misses(&mut self, misses: Misses) {
         self.misses.add(misses);
     }
 

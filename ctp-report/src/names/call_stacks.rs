@@ -1,14 +1,14 @@
 //! The functions at the addresses of call stacks, by process.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use ctp_trace::record::ProcessId;
-use symbolize::{Avma, Lookup, Mapping, Miss, SearchPaths, Symbolizer};
+use symbolize::{Avma, Lookup, Mapping, SearchPaths, Symbolizer};
 
+use super::misses::Misses;
 use super::{in_module, label, mapping};
 use crate::load::Model;
 use crate::names::Label;
-use crate::text;
 
 /// A function on a call stack, and whether the compiler inlined the function there.
 pub type CallFrame = (Label, bool);
@@ -17,8 +17,8 @@ pub type CallFrame = (Label, bool);
 #[derive(Debug, Default)]
 pub struct CallStacks {
     known: BTreeMap<(ProcessId, u64, bool), Vec<CallFrame>>,
-    /// The distinct reasons for missing names.
-    pub misses: BTreeSet<String>,
+    /// The reasons for missing names.
+    pub misses: Misses,
 }
 
 impl CallStacks {
@@ -55,19 +55,12 @@ impl CallStacks {
             let frames = match symbolizer.resolve(Avma(*address), lookup(at)) {
                 Ok(found) => with_inlined(label::frames(found)),
                 Err(miss) => {
-                    self.note(miss);
+                    self.misses.note(miss);
                     let module = in_module(modules, *address);
                     vec![(nameless(module, *address), false)]
                 }
             };
             self.known.insert(key, frames);
-        }
-    }
-
-    /// Notes a miss, except for addresses outside all files: those have no names.
-    fn note(&mut self, miss: &Miss) {
-        if !matches!(miss, Miss::NoModule(_) | Miss::NotAFile { .. }) {
-            self.misses.insert(text::escape(&miss.to_string()));
         }
     }
 

@@ -17,11 +17,9 @@ pub struct Misses {
 }
 
 impl Misses {
-    /// Adds reasons.
-    pub fn add(&mut self, reasons: impl IntoIterator<Item = String>) {
-        let reasons = reasons.into_iter();
-        self.reasons
-            .extend(reasons.map(|reason| format!("names are missing: {reason}")));
+    /// Adds other reasons.
+    pub fn add(&mut self, other: Misses) {
+        self.reasons.extend(other.reasons);
     }
 
     /// The distinct reasons.
