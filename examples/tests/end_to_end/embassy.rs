@@ -2,18 +2,15 @@
 //! prints its own account of its tasks, and of the frames that no task has taken.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
-use std::process::Command;
 use std::sync::OnceLock;
 
-use ctp_trace::Reader;
-use ctp_trace::record::Record;
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
-use crate::machine::{self, Machine, SAME_TIME};
-use crate::support::{line_of, program, report_json};
+use crate::dump::record_dump;
+use crate::event_counts::event_counts;
+use crate::machine::{CORTEX_M, Machine, SAME_TIME};
+use crate::support::{line_of, report_json};
 
 /// The firmware's own account of the tasks of a function.
 #[derive(Clone, Copy, Debug)]
@@ -91,18 +88,12 @@ fn dumped() -> Option<&'static Dumped> {
 }
 
 fn dump() -> Option<Dumped> {
-    let firmware = machine::firmware("embassy-tasks")?;
+    let firmware = CORTEX_M.firmware("embassy-tasks")?;
     let directory = tempdir().expect("room");
-    let mut machine = Machine::start(&firmware, directory.path(), &SAME_TIME);
+    let mut machine = Machine::start(&CORTEX_M, &firmware, directory.path(), &SAME_TIME);
     let printed = Printed::parse(&machine.lines_until_done());
     drop(machine);
-    let recorded = Command::new(program("ctp-record"))
-        .args(["--image", "ram.bin", "--elf"])
-        .arg(&firmware)
-        .current_dir(directory.path())
-        .output()
-        .expect("the recorder runs");
-    assert!(recorded.status.success(), "{recorded:?}");
+    record_dump(directory.path(), &firmware);
     Some(Dumped { directory, printed })
 }
 
@@ -120,7 +111,7 @@ fn lost_wakeup_of_an_embassy_task_is_named_by_line() {
         (&Value::from(1), &Value::from(vec!["radio"]))
     );
     let line = line_of(
-        &machine::source("embassy/tasks.rs"),
+        &CORTEX_M.source("embassy/tasks.rs"),
         "the wakeup is lost here",
     );
     assert_eq!(
@@ -135,13 +126,12 @@ fn lost_wakeup_of_an_embassy_task_is_named_by_line() {
 #[test]
 fn events_of_embassy_tasks_are_counted_exactly() {
     let Some(dumped) = dumped() else { return };
-    let mut attempted = attempted(dumped.directory.path());
-    let main = attempted
-        .remove("")
-        .expect("the task that spawns the others");
-    assert_eq!(main, 3, "it is born, runs and ends");
+    let mut counts = event_counts(dumped.directory.path());
+    let main = counts.remove("").expect("the task that spawns the others");
+    assert_eq!(main.attempted, 3, "it is born, runs and ends");
     for (name, account) in &dumped.printed.tasks {
-        let found = attempted.remove(name).expect("the task is recorded");
+        let counts = counts.remove(name).expect("the task is recorded");
+        let found = counts.attempted;
         if account.is_spawned_once() {
             assert_eq!(found, account.events(), "{name}");
         } else {
@@ -149,33 +139,5 @@ fn events_of_embassy_tasks_are_counted_exactly() {
             assert!(1 < account.spawned && 1 <= found && found < account.events());
         }
     }
-    assert!(attempted.is_empty(), "{attempted:?}");
-}
-
-#[test]
-fn page_on_bare_metal_has_the_options_of_the_tests() {
-    let page = include_str!("../../../docs/bare-metal.md");
-    for option in machine::TYPED {
-        assert!(page.contains(option), "{option}");
-    }
-}
-
-/// The number of events of each coroutine of the trace, by name.
-pub fn attempted(directory: &Path) -> BTreeMap<String, u64> {
-    let bytes = fs::read(directory.join("ctp.data")).expect("there is a trace");
-    let mut names = BTreeMap::new();
-    let mut attempted = BTreeMap::new();
-    for record in Reader::new(&bytes).expect("a trace").flatten() {
-        match record {
-            Record::Birth(birth) => {
-                names.insert(birth.coroutine, birth.name);
-            }
-            Record::EventCounts(counts) => {
-                let name = names[&counts.coroutine].clone();
-                attempted.insert(name, counts.attempted);
-            }
-            _ => {}
-        }
-    }
-    attempted
+    assert!(counts.is_empty(), "{counts:?}");
 }
