@@ -108,6 +108,9 @@ pub fn select(config: &Config, input: &Input) -> Result<(Model, Names, Selection
 pub fn call_stacks(config: &Config, input: &Input, model: &Model, names: &mut Names) -> CallStacks {
     let mut stacks = CallStacks::resolve(model, &search_paths(config, input));
     names.add_misses(std::mem::take(&mut stacks.misses));
+    if let Some(root) = names.root() {
+        stacks.show_below(root);
+    }
     stacks
 }
 

@@ -13,6 +13,7 @@ pub mod source;
 pub mod user_code;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use ctp_trace::record::{Chain, Module, Place, ProcessId, Site, SiteId};
 use symbolize::{Avma, FileOffset, Lookup, Mapping, SearchPaths, SourceLine, Symbolizer};
@@ -41,6 +42,8 @@ pub struct Names {
     unchained: BTreeSet<SiteId>,
     misses: Misses,
     sources: Sources,
+    /// The directory to which the paths of places are relative.
+    root: Option<PathBuf>,
     user: UserCode,
     /// The names of async bodies in the debug info, by the names that the program gives these
     /// bodies.
@@ -90,10 +93,18 @@ impl Names {
 
     /// Makes the paths of all places relative to a common directory.
     fn share_root(&mut self) {
+        self.root = paths::common_root(self.labels());
         let chains = self.awaits.values_mut();
         let of_chains =
             chains.flat_map(|chain| chain.frames.iter_mut().chain(&mut chain.outermost));
-        paths::share_root(self.labels.values_mut().chain(of_chains));
+        if let Some(root) = &self.root {
+            paths::show_below(root, self.labels.values_mut().chain(of_chains));
+        }
+    }
+
+    /// The directory to which the paths of places are relative on pages, if there is one.
+    pub fn root(&self) -> Option<&Path> {
+        self.root.as_deref()
     }
 
     /// The labels of all places and of the functions that await each other there.

@@ -1,11 +1,13 @@
 //! The functions at the addresses of call stacks, by process.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use ctp_trace::record::ProcessId;
 use symbolize::{Avma, Lookup, Mapping, SearchPaths, Symbolizer};
 
 use super::misses::Misses;
+use super::source::paths;
 use super::{in_module, label, mapping};
 use crate::load::Model;
 use crate::names::Label;
@@ -38,6 +40,12 @@ impl CallStacks {
             }
         }
         stacks
+    }
+
+    /// Makes the files of the program relative to the same directory as those of other places.
+    pub fn show_below(&mut self, root: &Path) {
+        let labels = self.known.values_mut().flatten();
+        paths::show_below(root, labels.map(|(label, _)| label));
     }
 
     /// Looks up the addresses of a call stack that are not known yet.

@@ -37,17 +37,18 @@ fn in_library(file: &str) -> Option<&str> {
     found.next().map(|(_, rest)| rest)
 }
 
-/// Makes the files of the program relative to the directory of the paths that the program recorded.
-pub fn share_root<'l>(labels: impl IntoIterator<Item = &'l mut Label>) {
-    let mut labels: Vec<&mut Label> = labels.into_iter().collect();
-    let roots = labels.iter().filter_map(|label| root_of(label));
-    let Some(root) = roots.min_by_key(|root| root.components().count()) else {
-        return;
-    };
-    for label in &mut labels {
+/// The directory of the paths that the program recorded. `None` if no place has such a path.
+pub fn common_root<'l>(labels: impl IntoIterator<Item = &'l Label>) -> Option<PathBuf> {
+    let roots = labels.into_iter().filter_map(root_of);
+    roots.min_by_key(|root| root.components().count())
+}
+
+/// Makes the files of the program relative to this directory.
+pub fn show_below<'l>(root: &Path, labels: impl IntoIterator<Item = &'l mut Label>) {
+    for label in labels {
         let absolute = label.absolute.as_deref().and_then(Path::to_str);
         let file = absolute.or(label.file.as_deref());
-        label.shown = file.and_then(|file| below(file, &root)).map(text::escape);
+        label.shown = file.and_then(|file| below(file, root)).map(text::escape);
     }
 }
 
@@ -83,7 +84,8 @@ mod tests {
     }
 
     fn shown(labels: &mut [Label]) -> Vec<String> {
-        share_root(labels.iter_mut());
+        let root = common_root(labels.iter());
+        root.inspect(|root| show_below(root, labels.iter_mut()));
         labels.iter().filter_map(Label::at).collect()
     }
 
