@@ -1,5 +1,5 @@
-//! The cost of storing where a coroutine waits (`suspend_with_stack`): 100 coroutines of corosensei yield 50 000 times
-//! each, on 32 threads with a queue each, and on one thread, which differs less from run to run.
+//! STB-15: the cost of storing where a coroutine waits (`suspend_with_stack`): 100 coroutines of corosensei yield
+//! 50 000 times each, on 32 threads with a queue each, and on one thread, which differs less from run to run.
 //!
 //! Prints the processor time of the whole program and the elapsed time, per yield. Runs without and with a recorder
 //! alternate.

@@ -42,7 +42,7 @@ fn violations(dialect: Dialect, events: &[(u64, EventKind, u64)]) -> Vec<(Violat
         .collect()
 }
 
-// CTP-31
+// CTP-31, STB-01
 #[test]
 fn contradicting_events_are_violations() {
     use Violation::*;
