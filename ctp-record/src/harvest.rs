@@ -299,6 +299,7 @@ impl Harvest {
 
     fn drain_to_the_end(&mut self, index: usize, pass: &mut Pass<'_>) {
         let head = pass.region.stations[index].event_head();
+        // Events without a slot are counted as lost only up to the head.
         if pass.region.has_vacant_slots() {
             self.drain_before(index, head, Some(head), pass);
         }

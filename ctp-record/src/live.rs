@@ -1,13 +1,13 @@
 //! Records firmware while it runs, by reading its memory from outside.
 //!
 //! ```text
-//!   file     memory that a simulator maps to a file
-//!   gdb      a target behind a GDB server
-//!   source   what each way to read memory provides
-//!   search   where the probe's memory is
-//!   shape    the sizes of that memory
-//!   memory   the probe's memory: two readings that agree, and signs of a reset
-//!   recording   the loop: read, pass, wait
+//!   file       memory that a simulator maps to a file
+//!   gdb        a target behind a GDB server
+//!   source     what each way to read memory provides
+//!   search     where the probe's memory is
+//!   shape      the sizes of that memory
+//!   memory     a consistent copy of that memory, and signs of a reset
+//!   recording  the loop: read, pass, wait
 //! ```
 //! Each pass of the harvest reads a copy. The firmware is not changed, and does not know of the recorder.
 //! What it overwrites between two passes is counted as lost.

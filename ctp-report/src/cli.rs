@@ -330,8 +330,7 @@ impl Cli {
         let fixed = self.completions.map(completions);
         let fixed = fixed.or_else(|| self.man.then(man));
         let view = fixed.map(View::Fixed);
-        let filter = self.filter.into_filter();
-        view.or_else(|| self.view.into_view(self.stuck, filter, &self.flame))
+        view.or_else(|| self.view.into_view(self.stuck, &self.flame))
             .or_else(|| self.exchange.into_view(threshold))
             .or_else(|| self.timeline.into_view(threshold, title))
             .or_else(|| self.flame.into_view(self.json))

@@ -34,7 +34,7 @@ pub struct Config {
     pub max_memory: Option<u64>,
     /// What to show.
     pub view: View,
-    /// Which coroutines, tasks and time to show.
+    /// Which coroutines, tasks and time to show and to check.
     pub filter: Filter,
     /// Whether to print JSON instead of text.
     pub json: bool,
@@ -129,8 +129,6 @@ pub struct StuckView {
     pub all_ids: bool,
     /// Places that are never reported as stuck.
     pub ignore: Ignore,
-    /// Which coroutines and tasks to show and to check.
-    pub filter: Filter,
     /// The Markdown file to write; `-` is standard output. `None` writes a page or JSON.
     pub markdown: Option<PathBuf>,
 }

@@ -14,7 +14,8 @@ use std::io::Write;
 
 use anyhow::Result;
 
-use crate::config::{Config, Detail, HtmlView};
+use crate::config::filter::Filter;
+use crate::config::{Config, Detail, HtmlView, StuckView};
 use crate::document::{self, Output};
 use crate::evidence::selection::Selection;
 use crate::load::{self, Input, Model};
@@ -37,7 +38,7 @@ pub fn show(config: &Config, view: &HtmlView, out: &mut dyn Write) -> Result<()>
     let title = view.title.as_deref().map(escape);
     let title = title.unwrap_or_else(|| format!("{}: what is stuck", model.program_name()));
     let findings = findings(config, view, (&input, &model, &mut names))?;
-    let table = table(view, &model, &names);
+    let table = table(&model, &names, &view.stuck, &config.filter);
     let file = page::write(&Contents {
         title: &title,
         findings: &findings,
@@ -66,11 +67,11 @@ fn findings(
     Ok(sections.into_html())
 }
 
-fn table(view: &HtmlView, model: &Model, names: &Names) -> Table {
+fn table(model: &Model, names: &Names, view: &StuckView, filter: &Filter) -> Table {
     if model.is_inspection() {
-        tasks::table(model, names, &view.stuck)
+        tasks::table(model, names, view, filter)
     } else {
-        coroutines::table(model, names, &view.stuck)
+        coroutines::table(model, names, view, filter)
     }
 }
 

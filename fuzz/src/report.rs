@@ -71,7 +71,6 @@ fn stuck(markdown: Option<PathBuf>) -> StuckView {
         fail: true,
         all_ids: true,
         ignore: Default::default(),
-        filter: Default::default(),
         markdown,
     }
 }

@@ -267,7 +267,7 @@ impl<L: Layout> RegionOf<'_, L> {
     }
 
     /// Recorder: whether slots of this memory may be empty although they had events. That is so in a
-    /// copy of a compact memory in the full layout.
+    /// copy of a compact memory in the full layout, and in a copy made of two readings.
     pub fn has_vacant_slots(&self) -> bool {
         self.extended && self.header.station_bytes.load(Ordering::Relaxed) != 0
     }

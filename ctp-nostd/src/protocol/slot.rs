@@ -12,8 +12,9 @@
 //! refused. A release *store* at W1 would not keep W3 behind it, and an acquire *load* at R4
 //! would not keep R2 before it: a model checker finds the torn read when either fence is missing.
 //!
-//! Event `n` of a station is in slot `n mod 8`, or `n mod 2` in a compact station. Its sequence numbers are computed from `n`, never
-//! from what the memory holds, so a writer that dies in the middle does no lasting harm.
+//! Event `n` of a station is in slot `n mod 8`, or `n mod 2` in a compact station. Its sequence
+//! numbers are computed from `n`, never from what the memory holds, so a writer that dies in the
+//! middle does no lasting harm.
 
 use crate::memory::layout::{Full, Layout, SLOTS, Slot};
 use crate::sync::{Ordering, fence};

@@ -40,8 +40,8 @@ const IDENTITY: [&str; 8] = [
 /// Times that no other word guards.
 const TIMES: [&str; 2] = ["wake_ts", "last_ts"];
 
-/// The memory according to both readings, which begin with its header. The caller has found the memory in
-/// the second reading with [`memory_of`](super::memory_of), which checks its header.
+/// The memory according to both readings, which begin with its header. The caller has checked the header of
+/// the second reading, as [`memory_of`](super::memory_of) does.
 pub fn settle(first: &[u8], second: &[u8]) -> Vec<u8> {
     let mut settled = second.to_vec();
     if word_at(second, 0) == COMPACT_MAGIC {

@@ -246,12 +246,7 @@ pub(super) enum Target {
 impl ViewArgs {
     /// The requested view. `stuck` has the threshold and says whether to list all ids. `flame` has
     /// the file of a flame graph.
-    pub(super) fn into_view(
-        self,
-        stuck: StuckArgs,
-        filter: Filter,
-        flame: &FlameArgs,
-    ) -> Option<View> {
+    pub(super) fn into_view(self, stuck: StuckArgs, flame: &FlameArgs) -> Option<View> {
         let (threshold, all_ids) = (stuck.threshold, stuck.ids);
         let stacks = self.stacks.map(|id| StacksView {
             id,
@@ -263,7 +258,7 @@ impl ViewArgs {
         if let Some(html) = self.html {
             return Some(View::Html(HtmlView {
                 html,
-                stuck: stuck.into_view(filter, None),
+                stuck: stuck.into_view(None),
                 title: flame.title.clone(),
             }));
         }
@@ -275,7 +270,7 @@ impl ViewArgs {
             .or_else(|| stacks.map(View::Stacks))
             .or_else(|| {
                 let is_requested = self.stuck || self.markdown.is_some();
-                is_requested.then(|| View::Stuck(stuck.into_view(filter, self.markdown)))
+                is_requested.then(|| View::Stuck(stuck.into_view(self.markdown)))
             })
     }
 }
@@ -300,13 +295,12 @@ impl SitesArgs {
 }
 
 impl StuckArgs {
-    fn into_view(self, filter: Filter, markdown: Option<PathBuf>) -> StuckView {
+    fn into_view(self, markdown: Option<PathBuf>) -> StuckView {
         StuckView {
             threshold: self.threshold,
             fail: self.fail,
             all_ids: self.ids,
             ignore: Ignore(self.ignore),
-            filter,
             markdown,
         }
     }

@@ -6,6 +6,7 @@ use ctp_trace::verdict::Judgement;
 
 use super::table::{Definition, Kind, Table, Value};
 use crate::config::StuckView;
+use crate::config::filter::Filter;
 use crate::evidence::resource;
 use crate::evidence::selection::is_admitted;
 use crate::load::Model;
@@ -33,9 +34,9 @@ const COLUMNS: [Definition; 17] = [
 ];
 
 /// Returns the table, the worst verdicts first.
-pub fn table(model: &Model, names: &Names, view: &StuckView) -> Table {
+pub fn table(model: &Model, names: &Names, view: &StuckView, filter: &Filter) -> Table {
     let mut members = stuck::members(model, names, view);
-    members.retain(|member| is_admitted(model, names, member, &view.filter));
+    members.retain(|member| is_admitted(model, names, member, filter));
     members.sort_by_key(|(coroutine, judgement)| {
         let age = std::cmp::Reverse(judgement.age);
         (judgement.verdict, age, coroutine.id)

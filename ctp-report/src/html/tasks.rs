@@ -4,6 +4,7 @@ use ctp_trace::model::JudgedTask;
 
 use super::table::{Definition, Kind, Table, Value};
 use crate::config::StuckView;
+use crate::config::filter::Filter;
 use crate::evidence::inspected::site::name_of;
 use crate::evidence::inspected::{filter, groups, kind_word, owners, state_word, wakers, words};
 use crate::load::Model;
@@ -29,9 +30,9 @@ const COLUMNS: [Definition; 14] = [
 ];
 
 /// Returns the table, the worst verdicts first.
-pub fn table(model: &Model, names: &Names, view: &StuckView) -> Table {
+pub fn table(model: &Model, names: &Names, view: &StuckView, shown: &Filter) -> Table {
     let mut judged = model.trace_model.judge_inspected(view.threshold);
-    filter(&mut judged, &view.filter);
+    filter(&mut judged, shown);
     let mut table = Table::new("task", &COLUMNS);
     for group in groups(judged, &view.ignore) {
         let place = group.site.at();

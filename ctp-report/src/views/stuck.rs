@@ -77,12 +77,12 @@ pub fn report(
     let names = &*names;
     let all = model::members(model, names, view);
     let context = model::Context::of(model, names, &stacks, &all);
-    let members = model::admitted(model, names, &all, &view.filter);
+    let members = model::admitted(model, names, &all, &config.filter);
     let groups = model::groups(&context, &members);
     let deadlocks = model::deadlocks::deadlocks(&context, &all);
     let deadlocks = model::deadlocks::of_members(deadlocks, &members);
     let pool = ThreadInspection::of_blocking_pool(model, &stacks);
-    let tasks = unrecorded::groups(model, view);
+    let tasks = unrecorded::groups(model, view, &config.filter);
     let fields = || {
         let leaks = Vec::<Leak>::find(model, names);
         let coroutines = json::fields(view.threshold, &groups, &deadlocks, &pool, &leaks);

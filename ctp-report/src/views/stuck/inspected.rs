@@ -61,7 +61,7 @@ pub fn report(
     let names = &*names;
     let mut judged = model.trace_model.judge_inspected(view.threshold);
     let all = judged.len();
-    filter(&mut judged, &view.filter);
+    filter(&mut judged, &config.filter);
     let admitted = judged.len();
     let groups = groups(judged, &view.ignore);
     let threads = threads(model, &stacks);

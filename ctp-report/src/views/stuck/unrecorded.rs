@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::inspected::{self, Findings};
 use crate::config::StuckView;
+use crate::config::filter::Filter;
 use crate::document::inspection;
 use crate::evidence::inspected::{self as evidence, TaskGroup};
 use crate::findings::gate::{self, Status};
@@ -15,10 +16,10 @@ use crate::names::Names;
 use crate::text::{Page, units};
 
 /// The tasks, the worst verdict first.
-pub fn groups<'m>(model: &'m Model, view: &StuckView) -> Vec<TaskGroup<'m>> {
+pub fn groups<'m>(model: &'m Model, view: &StuckView, shown: &Filter) -> Vec<TaskGroup<'m>> {
     let mut judged = model.trace_model.judge_inspected(view.threshold);
     judged.retain(|member| !member.task.is_recorded());
-    evidence::filter(&mut judged, &view.filter);
+    evidence::filter(&mut judged, shown);
     evidence::groups(judged, &view.ignore)
 }
 
