@@ -180,6 +180,24 @@ fn a_frame_that_is_restarted_is_lost() {
     }
 }
 
+// CT-15
+#[test]
+fn frame_is_lost_if_its_poll_overlaps_a_tick() {
+    for departed in [0b01, 0] {
+        let mut host = Host::waits_for(LeafKind::Io);
+        host.receive_frames();
+        host.event(150, EventKind::Run, SiteId(0), 0);
+        // The waker of the tick was called during this poll, so only the body has a waker.
+        host.event(150, EventKind::Suspend, BODY, 0);
+        host.wakes += 1;
+        host.poll(160, 0, departed << 8);
+        host.tick_until(5_000);
+        host.receive_elsewhere(4_000);
+        let expected = [Verdict::Waiting, Verdict::MaybeStuck][departed as usize];
+        assert_eq!(host.judge(5_050).verdict, expected, "{departed}");
+    }
+}
+
 #[test]
 fn branches_in_any_order_are_a_single_place() {
     let mut host = Host::new();
@@ -223,8 +241,12 @@ fn wait_elsewhere_ends_all_branches() {
 /// Ticks each 100 ms up to this time. The order of the branches changes, and the code of each order is a
 /// copy. The frame stays.
 fn tick_in_copies(host: &mut Host, end: u64) {
-    for at in (200..=end).step_by(100) {
-        let is_copy = at / 100 % 2 == 0;
+    tick_in_copies_each(host, 100, end);
+}
+
+fn tick_in_copies_each(host: &mut Host, period: u64, end: u64) {
+    for at in (200..=end).step_by(period as usize) {
+        let is_copy = at / period % 2 == 0;
         host.event(at, EventKind::Run, SiteId(0), 0);
         let site = if is_copy { COPIED_SELECT } else { SELECT[1] };
         // The frame is the second branch of one order, and the first of the other.
@@ -273,6 +295,18 @@ fn branch_waits_through_copies_of_its_code() {
         let ages: Vec<_> = host.trace_model.branches(CoroutineId(1)).collect();
         assert!(ages.contains(&(TICK, Nanos(5_000_000_000))), "{ages:?}");
     }
+}
+
+// CT-15
+#[test]
+fn polls_are_kept_until_places_are_known() {
+    let mut host = Host::new();
+    host.receive_frames();
+    tick_in_copies_each(&mut host, 2, 5_000);
+    host.receive_elsewhere(4_000);
+    examined(&mut host, [FRAME, TICK]);
+    let judgement = host.judge(5_050);
+    assert_eq!(judgement.verdict, Verdict::MaybeStuck, "{judgement:?}");
 }
 
 // CT-15

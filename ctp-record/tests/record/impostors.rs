@@ -82,7 +82,7 @@ fn us() -> u32 {
 
 // CT-07
 #[test]
-fn another_users_listener_is_not_asked() {
+fn another_users_listener_is_not_contacted() {
     if us() != 0 {
         eprintln!("skipped: only root can run a program as another user");
         return;

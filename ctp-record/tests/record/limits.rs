@@ -349,7 +349,7 @@ fn flight_recorder_knows_our_probe_without_address_space() {
 }
 
 #[test]
-fn without_buffers_no_thread_is_said_to_lack_a_buffer() {
+fn without_buffers_no_thread_lacks_a_buffer() {
     let lab = Lab::new();
     let message = lab.record(&["--buffer", "0"], "hot", &["truth", "1", "4", "8"]);
     assert!(

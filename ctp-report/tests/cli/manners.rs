@@ -208,7 +208,7 @@ fn running_recordings_are_not_called_truncated() {
 
 // LT-23, LT-09
 #[test]
-fn earlier_recording_is_noted_while_flight_recorder_runs() {
+fn earlier_recording_is_named_while_flight_recorder_runs() {
     let test_dir = TestDir::new();
     let earlier = fs::File::open(test_dir.path("fixed.data")).unwrap();
     // This process plays the part of ctp-record.

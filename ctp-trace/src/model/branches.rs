@@ -195,13 +195,16 @@ impl Branches {
             .map(|branch| (branch.site, branch.since))
     }
 
-    /// The branches of a waiting coroutine, at the sites that stand for their places.
+    /// The branches of a waiting coroutine, at the sites that stand for their places. A wait for a single
+    /// branch has none: that wait is judged as a whole.
     fn branches(&self, coroutine: CoroutineId) -> impl Iterator<Item = Waiting> {
         let before = self.waiting.get(&coroutine).cloned().unwrap_or_default();
         let deferred = self.deferred.of(coroutine).iter();
         let select = deferred.fold(before, |before, end| before.after(end, &self.sets));
         let mut places = BTreeSet::new();
-        let branches = select.branches.into_iter().map(|branch| Waiting {
+        let has_several = 1 < select.branches.len();
+        let branches = select.branches.into_iter().filter(move |_| has_several);
+        let branches = branches.map(|branch| Waiting {
             site: self.sets.place(branch.site),
             ..branch
         });

@@ -34,13 +34,13 @@ pub fn start(count: usize) {
         permits: Semaphore::new(3),
         changed: Notify::new(),
     });
-    let (questions, asked) = mpsc::channel(4);
-    spawn("owner", own_numbers(asked));
+    let (sender, questions) = mpsc::channel(4);
+    spawn("owner", own_numbers(questions));
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     listener.set_nonblocking(true).expect("a socket");
     let listener = TcpListener::from_std(listener).expect("a listener");
-    spawn("server", serve(listener, service.clone(), questions));
+    spawn("server", serve(listener, service.clone(), sender));
     spawn("settings", change_settings(service.clone()));
     spawn("watcher", watch(service));
     for _ in 0..count {
@@ -49,9 +49,9 @@ pub fn start(count: usize) {
 }
 
 /// Answers questions, one after another.
-async fn own_numbers(mut asked: mpsc::Receiver<Question>) {
+async fn own_numbers(mut questions: mpsc::Receiver<Question>) {
     let mut sum = 0_u64;
-    while let Some((number, answer)) = asked.recv().await {
+    while let Some((number, answer)) = questions.recv().await {
         sum = sum.wrapping_add(number);
         let _ = answer.send(sum);
     }

@@ -32,8 +32,24 @@ impl GroundTruth {
     /// Prints the coroutines that never returned: `stuck NAME LINE` if they should have, else
     /// `waits NAME LINE`.
     pub fn record(&self, should_have: impl Fn(&str) -> bool) {
+        self.record_with_victims(should_have, |_| false);
+    }
+
+    /// As [`record`](Self::record), with `victim NAME LINE` for coroutines that hang because
+    /// another one is stuck, where the wait alone does not prove that. A report may name them.
+    pub fn record_with_victims(
+        &self,
+        should_have: impl Fn(&str) -> bool,
+        is_victim: impl Fn(&str) -> bool,
+    ) {
         for (name, line) in self.all().iter() {
-            let fate = if should_have(name) { "stuck" } else { "waits" };
+            let fate = if should_have(name) {
+                "stuck"
+            } else if is_victim(name) {
+                "victim"
+            } else {
+                "waits"
+            };
             println!("{fate} {name} {line}");
         }
     }

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use super::select::PollEnd;
 use crate::record::CoroutineId;
 
-/// Maximum number of polls of a coroutine that are kept.
-const MAX_OF_COROUTINE: usize = 256;
+/// Maximum number of polls of a coroutine that are kept: for some seconds of a coroutine that is polled
+/// a thousand times a second. Reading debug info may take that long on a busy machine.
+const MAX_OF_COROUTINE: usize = 4096;
 
 /// Maximum number of polls that are kept.
 const MAX_POLLS: usize = 1 << 16;

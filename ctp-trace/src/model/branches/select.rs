@@ -127,7 +127,8 @@ impl Select {
         branches.find(|(_, branch)| sets.place(branch.site) == place)
     }
 
-    /// Whether a branch is gone although the poll was for another branch, which received the only wake.
+    /// Whether a branch is gone although the poll was for another branch, which received the only wake. The
+    /// other branch may have been woken during the previous poll, and is then not among the branches.
     fn has_dropped_a_branch(&self, now: &Select, end: &PollEnd, sets: &Sets) -> bool {
         let is_any_missing = self
             .branches
@@ -137,7 +138,9 @@ impl Select {
             .branches
             .iter()
             .any(|now| now.since == end.at && self.branch(sets.place(now.site), sets).is_some());
-        end.wake_seen.wrapping_sub(self.wake_seen) == 1 && is_any_missing && has_any_ended
+        let has_single_departed = self.branches.len() == 1 && end.has_departed(0);
+        let is_for_another = has_any_ended || has_single_departed;
+        end.wake_seen.wrapping_sub(self.wake_seen) == 1 && is_any_missing && is_for_another
     }
 }
 

@@ -10,6 +10,8 @@ use crate::record::{Branches, SiteId};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sets {
     sites: BTreeMap<SiteId, Vec<SiteId>>,
+    /// The branches of all sets.
+    members: BTreeSet<SiteId>,
     places: SamePlaces,
     /// The site that stands for each set of places.
     firsts: BTreeMap<BTreeSet<SiteId>, SiteId>,
@@ -24,6 +26,7 @@ pub(super) struct Sets {
 impl Sets {
     pub fn define(&mut self, branches: &Branches) {
         self.compare(branches.site, &branches.sites);
+        self.members.extend(&branches.sites);
         self.sites.insert(branches.site, branches.sites.clone());
     }
 
@@ -76,9 +79,12 @@ impl Sets {
         self.sites.is_empty()
     }
 
-    /// The branches at a site.
+    /// The branches at a site. The site of a single branch has that branch: if the other branches are
+    /// woken while the coroutine is polled, the probe finds only one that waits.
     pub fn branches(&self, site: SiteId) -> &[SiteId] {
-        self.sites.get(&site).map(Vec::as_slice).unwrap_or_default()
+        let set = self.sites.get(&site).map(Vec::as_slice);
+        let single = || self.members.get(&site).map(std::slice::from_ref);
+        set.or_else(single).unwrap_or_default()
     }
 
     /// The site that stands for a site with branches.

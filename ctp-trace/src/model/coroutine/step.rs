@@ -118,7 +118,7 @@ impl Coroutine {
 
     #[inline]
     fn resume(&mut self, from: &Event, run: &Event, places: &mut Places) -> Activity {
-        let may_go_on = self.may_be_polled_unasked(from);
+        let may_go_on = self.may_be_polled_without_wake(from);
         self.waits.resume(from, run, may_go_on, places);
         // The recorder reads the wake word only from time to time, but a lane has each call of `wake()`.
         for woken_at in self.wakes.times() {
@@ -134,7 +134,7 @@ impl Coroutine {
     /// records wakes runs because of a wake. If no wake is known yet, only the end of the poll shows
     /// whether there was a wake. A future that yields or sets a timer has asked for its next poll.
     #[inline]
-    fn may_be_polled_unasked(&self, from: &Event) -> bool {
+    fn may_be_polled_without_wake(&self, from: &Event) -> bool {
         let is_recorded = self.kind == CoroutineKind::Future && self.wakes.word.is_some();
         let asks = matches!(from.wait, WaitKind::Yield | WaitKind::Timer);
         let mut wakes = self

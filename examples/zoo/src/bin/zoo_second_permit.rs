@@ -15,12 +15,12 @@ use tokio::time::sleep;
 /// The rounds in which three workers work at a time.
 const ROUNDS: u64 = 60;
 
-async fn work(pool: Arc<Semaphore>, desks: Arc<Semaphore>, number: u64, truth: GroundTruth) {
+async fn work(pool: Arc<Semaphore>, seats: Arc<Semaphore>, number: u64, truth: GroundTruth) {
     let name = format!("worker-{number}");
     for round in 0.. {
         let waiting = truth.enter(&name, line!() + 2);
-        let desk = if round < ROUNDS {
-            Some(desks.acquire().await.expect("there are desks"))
+        let seat = if round < ROUNDS {
+            Some(seats.acquire().await.expect("there are seats"))
         } else {
             None
         };
@@ -34,7 +34,7 @@ async fn work(pool: Arc<Semaphore>, desks: Arc<Semaphore>, number: u64, truth: G
         let _waiting = truth.enter(&name, line!() + 1);
         let _second = pool.acquire().await.expect("the pool is open");
         sleep(Duration::from_millis(2)).await;
-        drop(desk);
+        drop(seat);
     }
 }
 
@@ -59,9 +59,9 @@ fn main() -> io::Result<()> {
     let truth = GroundTruth::new();
     let runtime = two_workers()?;
     let pool = Arc::new(Semaphore::new(4));
-    let desks = Arc::new(Semaphore::new(3));
+    let seats = Arc::new(Semaphore::new(3));
     for number in 0..6 {
-        let worker = work(pool.clone(), desks.clone(), number, truth.clone());
+        let worker = work(pool.clone(), seats.clone(), number, truth.clone());
         runtime.spawn(worker.traced_as(&format!("worker-{number}")));
     }
     let limiter = Arc::new(Semaphore::new(0));
