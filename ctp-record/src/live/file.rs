@@ -2,9 +2,13 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use ctp_nostd::layout::Header;
+use rustix::fs::{SeekFrom, seek};
 
 use super::search::search;
 use super::source::{Source, SourceError};
@@ -54,6 +58,27 @@ fn open(path: &Path) -> io::Result<File> {
     }
 }
 
+/// The parts of the file that were written. A simulator's memory mostly has none yet when the firmware
+/// starts. The whole file if the file system does not keep the parts apart.
+fn written_ranges(file: &File, bytes: u64) -> Vec<Range<u64>> {
+    let mut ranges: Vec<Range<u64>> = Vec::new();
+    let mut end = 0;
+    while let Ok(begin) = seek(file, SeekFrom::Data(end))
+        && begin < bytes
+    {
+        end = seek(file, SeekFrom::Hole(begin))
+            .unwrap_or(bytes)
+            .min(bytes);
+        if end <= begin {
+            break; // the file was changed meanwhile
+        }
+        // A memory may begin in one part and end in the next.
+        let beyond = (end + size_of::<Header>() as u64).min(bytes);
+        ranges.push(begin..beyond);
+    }
+    ranges
+}
+
 impl Source for MappedFile {
     fn name(&self) -> &str {
         &self.name
@@ -61,7 +86,8 @@ impl Source for MappedFile {
 
     fn find(&mut self) -> Result<Option<u64>, SourceError> {
         let bytes = self.file.metadata()?.len();
-        search(self, 0..bytes)
+        let written = written_ranges(&self.file, bytes);
+        search(self, written)
     }
 
     fn read(&mut self, address: u64, buffer: &mut [u8]) -> Result<(), SourceError> {

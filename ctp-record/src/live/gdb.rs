@@ -181,7 +181,7 @@ impl Source for GdbTarget {
     fn find(&mut self) -> Result<Option<u64>, SourceError> {
         let mut unreadable = 0;
         for range in self.statics.clone() {
-            match search(self, range) {
+            match search(self, [range]) {
                 Ok(None) => {}
                 // Not each static of the program's file need be in memory that the server can read.
                 Err(SourceError::Gdb(GdbError::Unreadable(_)))

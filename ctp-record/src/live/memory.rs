@@ -186,7 +186,7 @@ mod tests {
 
         fn find(&mut self) -> Result<Option<u64>, SourceError> {
             let end = self.now.len() as u64;
-            search(self, 0..end)
+            search(self, [0..end])
         }
 
         fn read(&mut self, address: u64, buffer: &mut [u8]) -> Result<(), SourceError> {

@@ -23,11 +23,11 @@ use crate::memory::shm::Copy;
 use crate::output::Output;
 use crate::session::scheduling_priority::ask_for_little;
 
-/// The time from one attempt to find the memory to the next.
-const SEARCH_PAUSE: Duration = Duration::from_millis(20);
+/// Before the memory is found, the recorder pauses for this many times as long as it searches.
+const SEARCH_PAUSES: u32 = 10;
 
-/// How often a memory with another layout is read again before it is refused.
-const START_ATTEMPTS: u32 = 10;
+/// How long a memory with another layout is read again before it is refused.
+const START_TIME: Duration = Duration::from_millis(200);
 
 /// The file is written this often, so that the reporter can read what is recorded so far.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
@@ -107,16 +107,19 @@ fn first_coroutine(
     signals: &mut Signals,
 ) -> Result<Option<LiveMemory>, Error> {
     let mut memory = None;
-    let mut attempts = 0;
+    let mut refused = None::<Instant>;
     loop {
+        let begin = Instant::now();
         match has_coroutine(source, &mut memory) {
             Ok(true) => return Ok(memory),
             Ok(false) => {}
             // While the firmware starts, it may not have written the whole of the header.
-            Err(SourceError::OtherLayout) if attempts < START_ATTEMPTS => attempts += 1,
+            Err(SourceError::OtherLayout)
+                if refused.get_or_insert(begin).elapsed() < START_TIME => {}
             Err(error) => return Err(LiveError::Source(source.name().to_owned(), error).into()),
         }
-        if is_ended_by_signal(signals, SEARCH_PAUSE)? {
+        let pause = (begin.elapsed() * SEARCH_PAUSES).max(source.pause());
+        if is_ended_by_signal(signals, pause)? {
             return Ok(None);
         }
     }

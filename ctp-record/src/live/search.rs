@@ -1,4 +1,4 @@
-//! Finds the probe's memory in a range of addresses. A memory is aligned to 256 bytes, so few places
+//! Finds the probe's memory in ranges of addresses. A memory is aligned to 256 bytes, so few places
 //! are compared with the magics.
 
 use std::ops::Range;
@@ -22,27 +22,53 @@ const BEYOND: u64 = size_of::<Header>() as u64;
 ///
 /// # Errors
 /// The target cannot be read, or has only a memory with the layout of another version.
-pub fn search(source: &mut dyn Source, range: Range<u64>) -> Result<Option<u64>, SourceError> {
-    let (mut first, mut is_other_layout) = (None, false);
-    let mut begin = range.start.next_multiple_of(ALIGNMENT as u64);
-    while begin < range.end {
-        let mut chunk = vec![0; (range.end - begin).min(CHUNK + BEYOND) as usize];
-        source.read(begin, &mut chunk)?;
-        let places = chunk.windows(BEYOND as usize).step_by(ALIGNMENT);
-        for (address, place) in (begin..).step_by(ALIGNMENT).zip(places) {
-            match candidate(place) {
-                Some(Candidate::WithCoroutine) => return Ok(Some(address)),
-                Some(Candidate::Empty) => first = first.or(Some(address)),
-                Some(Candidate::OtherLayout) => is_other_layout = true,
-                None => {}
-            }
+pub fn search(
+    source: &mut dyn Source,
+    ranges: impl IntoIterator<Item = Range<u64>>,
+) -> Result<Option<u64>, SourceError> {
+    let mut found = Found::default();
+    for range in ranges {
+        if let Some(address) = found.search(source, range)? {
+            return Ok(Some(address));
         }
-        begin += CHUNK;
     }
-    if first.is_none() && is_other_layout {
+    if found.first.is_none() && found.is_other_layout {
         return Err(SourceError::OtherLayout);
     }
-    Ok(first)
+    Ok(found.first)
+}
+
+/// The memories in which no coroutine was born.
+#[derive(Default)]
+struct Found {
+    first: Option<u64>,
+    is_other_layout: bool,
+}
+
+impl Found {
+    /// Searches a range. Returns the address of a memory in which a coroutine was born.
+    fn search(
+        &mut self,
+        source: &mut dyn Source,
+        range: Range<u64>,
+    ) -> Result<Option<u64>, SourceError> {
+        let mut begin = range.start.next_multiple_of(ALIGNMENT as u64);
+        while begin < range.end {
+            let mut chunk = vec![0; (range.end - begin).min(CHUNK + BEYOND) as usize];
+            source.read(begin, &mut chunk)?;
+            let places = chunk.windows(BEYOND as usize).step_by(ALIGNMENT);
+            for (address, place) in (begin..).step_by(ALIGNMENT).zip(places) {
+                match candidate(place) {
+                    Some(Candidate::WithCoroutine) => return Ok(Some(address)),
+                    Some(Candidate::Empty) => self.first = self.first.or(Some(address)),
+                    Some(Candidate::OtherLayout) => self.is_other_layout = true,
+                    None => {}
+                }
+            }
+            begin += CHUNK;
+        }
+        Ok(None)
+    }
 }
 
 enum Candidate {
