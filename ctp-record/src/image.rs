@@ -3,7 +3,7 @@
 mod compact;
 mod memory_search;
 mod read;
-mod ring;
+pub mod ring;
 mod settle;
 pub mod words;
 
@@ -22,7 +22,7 @@ use crate::cli::config::Image;
 use crate::error::{Error, ImageError, StartError};
 use crate::harvest::{Numbers, Outside, Peer, Sink};
 use crate::memory::shm::Copy;
-pub use compact::in_full_layout;
+pub use compact::in_full_layout_with;
 use memory_search::{MemoryLocation, memory_in};
 pub use read::read;
 pub use settle::settle;

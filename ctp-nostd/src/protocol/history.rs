@@ -25,7 +25,7 @@ use crate::protocol::lane::Payload;
 use crate::sync::{Ordering, begin_change, end_change, is_changing};
 
 /// Laps are counted modulo this number, from 1.
-const LAPS: u32 = (1 << 15) - 1;
+pub const LAPS: u32 = (1 << 15) - 1;
 /// Position of the lap in a commit word.
 const LAP_SHIFT: u32 = Payload::COMMIT_BITS;
 

@@ -35,14 +35,22 @@ const ALIGNED: usize = 256;
 
 /// The memory in the full layout. The search has [checked](super::memory_search) the header.
 pub fn in_full_layout(memory: &[u8]) -> Cow<'_, [u8]> {
+    in_full_layout_with(memory, || ring::lane_of(memory))
+}
+
+/// The same, with this lane for the ring of a compact memory.
+pub fn in_full_layout_with(
+    memory: &[u8],
+    lane: impl FnOnce() -> Option<LaneBytes>,
+) -> Cow<'_, [u8]> {
     if word_at(memory, 0) == COMPACT_MAGIC {
-        Cow::Owned(rewritten(memory))
+        Cow::Owned(rewritten(memory, lane()))
     } else {
         Cow::Borrowed(memory)
     }
 }
 
-fn rewritten(memory: &[u8]) -> Vec<u8> {
+fn rewritten(memory: &[u8], lane: Option<LaneBytes>) -> Vec<u8> {
     let stations = stations_of(memory);
     let entry_bytes = size_of::<CompactInterned>();
     let [sites, names] =
@@ -60,7 +68,7 @@ fn rewritten(memory: &[u8]) -> Vec<u8> {
         let entries: Vec<u8> = entries.chunks(entry_bytes).flat_map(entry).collect();
         add_table(&mut full, table, &entries, size_of::<Interned>());
     }
-    if let Some(LaneBytes { lane, records }) = ring::lane_of(memory) {
+    if let Some(LaneBytes { lane, records }) = lane {
         add_table(&mut full, "lanes", &lane, size_of::<Lane>());
         add_table(&mut full, "records", &records, size_of::<LaneRecord>());
     }

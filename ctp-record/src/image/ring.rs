@@ -15,30 +15,54 @@ const OWNER: u32 = 1;
 const WORDS: usize = size_of::<LaneRecord>() / size_of::<u64>();
 
 /// A lane and its records, in the layout of a recorder's memory.
+#[derive(Debug)]
 pub struct LaneBytes {
     pub lane: Vec<u8>,
     pub records: Vec<u8>,
 }
 
 /// The words of a record.
-type Words = [u64; WORDS];
+pub type Words = [u64; WORDS];
+
+/// The ring in a memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Ring<'m> {
+    records: &'m [u8],
+    /// How many records were written, modulo 2^32.
+    pub head: u32,
+    /// How many records there is room for: a power of two.
+    pub length: u32,
+}
+
+impl<'m> Ring<'m> {
+    /// `None` if the memory has no ring, or describes it wrongly.
+    pub fn of(memory: &'m [u8]) -> Option<Self> {
+        let head = table_in(memory, "lanes", size_of::<RingHead>());
+        let head = memory
+            .get(head)
+            .filter(|head| head.len() == size_of::<RingHead>())?;
+        let records = &memory[table_in(memory, "records", size_of::<LaneRecord>())];
+        let length = u32::try_from(records.len() / size_of::<LaneRecord>()).ok()?;
+        length.is_power_of_two().then_some(Ring {
+            records,
+            head: half_at(head, offset_of(RingHead::FIELDS, "head")),
+            length,
+        })
+    }
+
+    /// Record number `h`, unless it is torn or was replaced.
+    pub fn record(&self, h: u32) -> Option<Words> {
+        let at = (h % self.length) as usize * size_of::<LaneRecord>();
+        let words =
+            std::array::from_fn(|index| word_at(self.records, at + index * size_of::<u64>()));
+        is_whole(words[0], h, self.length).then_some(words)
+    }
+}
 
 /// The lane of a memory that has a ring.
 pub fn lane_of(memory: &[u8]) -> Option<LaneBytes> {
-    let head = table_in(memory, "lanes", size_of::<RingHead>());
-    let head = memory
-        .get(head)
-        .filter(|head| head.len() == size_of::<RingHead>())?;
-    let records = &memory[table_in(memory, "records", size_of::<LaneRecord>())];
-    let length = u32::try_from(records.len() / size_of::<LaneRecord>()).ok()?;
-    if !length.is_power_of_two() {
-        return None;
-    }
-    let end = half_at(head, offset_of(RingHead::FIELDS, "head"));
-    if end == 0 {
-        return None; // nothing was recorded
-    }
-    Some(History::of(records, end, length).into_lane())
+    let ring = Ring::of(memory).filter(|ring| ring.head != 0)?;
+    Some(History::of(&ring).into_lane())
 }
 
 /// The records of a ring, with a record of each loss among them.
@@ -52,15 +76,18 @@ struct History {
 }
 
 impl History {
-    /// Reads the latest `length` records before record `end`. A ring that was never full has fewer.
-    fn of(records: &[u8], end: u32, length: u32) -> Self {
+    /// Reads the latest records. A ring that was never full has fewer than it has room for.
+    fn of(ring: &Ring<'_>) -> Self {
         let mut history = History {
-            lost: end,
+            lost: ring.head,
             ..History::default()
         };
         let mut missing = 0;
-        for h in (1..=length).rev().map(|back| end.wrapping_sub(back)) {
-            match whole_record(records, h, length) {
+        for h in (1..=ring.length)
+            .rev()
+            .map(|back| ring.head.wrapping_sub(back))
+        {
+            match ring.record(h) {
                 Some(words) => history.add(h, words, std::mem::take(&mut missing)),
                 None => missing += 1,
             }
@@ -86,7 +113,7 @@ impl History {
 }
 
 /// A record that states how many records are lost by then.
-fn loss(kind: ThreadEventKind, at: u64, lost: u32) -> Words {
+pub fn loss(kind: ThreadEventKind, at: u64, lost: u32) -> Words {
     let payload = Payload {
         kind: kind as u8,
         station: OWNER,
@@ -94,12 +121,6 @@ fn loss(kind: ThreadEventKind, at: u64, lost: u32) -> Words {
         ..Payload::default()
     };
     Copied::of(at, &payload).words()
-}
-
-fn whole_record(records: &[u8], h: u32, length: u32) -> Option<Words> {
-    let at = (h % length) as usize * size_of::<LaneRecord>();
-    let words = std::array::from_fn(|index| word_at(records, at + index * size_of::<u64>()));
-    is_whole(words[0], h, length).then_some(words)
 }
 
 impl History {
@@ -111,20 +132,27 @@ impl History {
         let mut records = vec![0; head.next_power_of_two() * size_of::<LaneRecord>()];
         let places = records.chunks_mut(size_of::<LaneRecord>());
         for (words, place) in [begin].iter().chain(&self.records).zip(places) {
-            put(place, 0, with_lap(words[0], lap(0, 1)));
-            for (index, word) in words.iter().enumerate().skip(1) {
-                put(place, index * size_of::<u64>(), *word);
-            }
+            put_record(place, words, lap(0, 1));
         }
         LaneBytes {
-            lane: lane_head(head as u64, self.lost),
+            lane: lane_head(0, head as u64, self.lost),
             records,
         }
     }
 }
 
-fn lane_head(head: u64, lost: u32) -> Vec<u8> {
+/// Writes a record of this lap.
+pub fn put_record(place: &mut [u8], words: &Words, lap: u64) {
+    put(place, 0, with_lap(words[0], lap));
+    for (index, word) in words.iter().enumerate().skip(1) {
+        put(place, index * size_of::<u64>(), *word);
+    }
+}
+
+/// The bytes of a lane, of which the records from `tail` to `head` are to be read.
+pub fn lane_head(tail: u64, head: u64, lost: u32) -> Vec<u8> {
     let mut lane = vec![0; size_of::<Lane>()];
+    put(&mut lane, offset_of(Lane::FIELDS, "tail"), tail);
     put(&mut lane, offset_of(Lane::FIELDS, "head"), head);
     put_half(&mut lane, offset_of(Lane::FIELDS, "lost"), lost);
     // Any id of a thread, so that the lane is in use.
@@ -160,12 +188,12 @@ mod tests {
             };
             let mut words = Copied::of(at(h), &payload).words();
             words[0] = with_lap(words[0], lap(h, LENGTH));
-            put_record(&mut memory, h, words);
+            put_words(&mut memory, h, words);
         }
         memory
     }
 
-    fn put_record(memory: &mut [u8], h: u32, words: Words) {
+    fn put_words(memory: &mut [u8], h: u32, words: Words) {
         let record = RECORDS + (h % LENGTH) as usize * size_of::<LaneRecord>();
         for (index, word) in words.into_iter().enumerate() {
             put(memory, record + 8 * index, word);
@@ -224,8 +252,8 @@ mod tests {
     #[test]
     fn torn_record_is_lost_in_order() {
         let mut torn = memory(8, |h| h.into());
-        put_record(&mut torn, 3, [u64::MAX << 32, 3, 0, 3]);
-        put_record(&mut torn, 7, [u64::MAX << 32, 7, 0, 7]);
+        put_words(&mut torn, 3, [u64::MAX << 32, 3, 0, 3]);
+        put_words(&mut torn, 7, [u64::MAX << 32, 7, 0, 7]);
         let (found, lost) = records(&torn);
         let expected = [(BEGIN, 0), (CLOSE, 0), (CLOSE, 1), (CLOSE, 2), (LOSS, 1)];
         let expected = expected.into_iter().chain([4, 5, 6].map(|h| (CLOSE, h)));

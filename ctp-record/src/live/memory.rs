@@ -8,10 +8,11 @@ use std::borrow::Cow;
 
 use ctp_nostd::layout::{CHANGING, Header, Span};
 
+use super::ring::FollowedRing;
 use super::shape::Shape;
 use super::source::{Source, SourceError, while_held};
 use crate::image::words::offset_of;
-use crate::image::{in_full_layout, settle};
+use crate::image::{in_full_layout_with, settle};
 
 /// What a reading has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +38,7 @@ pub struct LiveMemory {
     /// The latest first reading.
     first: Vec<u8>,
     is_settled: bool,
+    ring: FollowedRing,
 }
 
 impl LiveMemory {
@@ -56,17 +58,35 @@ impl LiveMemory {
             first: Vec::new(),
             copy: header,
             is_settled: false,
+            ring: FollowedRing::default(),
         })
     }
 
-    /// The latest consistent copy, in the full layout.
+    /// The latest consistent copy, in the full layout. A ring is a lane with the records that no pass has
+    /// [taken](Self::release).
     pub fn copy(&self) -> Cow<'_, [u8]> {
-        in_full_layout(&self.copy)
+        in_full_layout_with(&self.copy, || self.ring.lane())
     }
 
-    /// The number of slots of a station.
-    pub fn slots(&self) -> u64 {
-        self.shape.slots
+    /// Notes that a pass has taken the records of the lane before `tail`.
+    pub fn release(&mut self, tail: u64) {
+        self.ring.release(tail);
+    }
+
+    /// Notes that nothing will be read any more. The copy then has the rest of the ring.
+    pub fn end(&mut self) {
+        self.ring.read(&self.copy, true);
+    }
+
+    /// Whether events may soon be lost if the target continues at its pace: half of the ring is new, or,
+    /// without a ring, half of a station's slots. `most` is the most events of a coroutine since the
+    /// pass before.
+    pub fn is_crowded(&self, most: u64) -> bool {
+        if self.ring.is_used() {
+            self.ring.is_half_new()
+        } else {
+            self.shape.slots / 2 <= most
+        }
     }
 
     /// Reads the target's memory again.
@@ -136,13 +156,12 @@ impl LiveMemory {
             })
     }
 
-    /// Replaces the copy, except for stations with an unknown number of events. The copy has no ring:
-    /// a ring is written over, and a pass over a copy cannot tell which records an earlier pass has read.
+    /// Replaces the copy, except for stations with an unknown number of events.
     fn take(&mut self, mut memory: Vec<u8>) {
         let shape = self.shape;
-        for table in ["lanes", "records"] {
-            let span = offset_of(Header::FIELDS, table);
-            memory[span..span + size_of::<Span>()].fill(0);
+        self.ring.read(&memory, false);
+        if !self.ring.is_used() {
+            leave_out_lanes(&mut memory);
         }
         for index in 0..shape.used(&memory) {
             if is_half_written(shape.event_head(shape.station(&memory, index))) {
@@ -151,6 +170,14 @@ impl LiveMemory {
             }
         }
         self.copy = memory;
+    }
+}
+
+/// Leaves out lanes of a program with threads: nothing would tell a later pass which records this one reads.
+fn leave_out_lanes(memory: &mut [u8]) {
+    for table in ["lanes", "records"] {
+        let span = offset_of(Header::FIELDS, table);
+        memory[span..span + size_of::<Span>()].fill(0);
     }
 }
 
@@ -186,7 +213,7 @@ mod tests {
 
         fn find(&mut self) -> Result<Option<u64>, SourceError> {
             let end = self.now.len() as u64;
-            search(self, [0..end])
+            search(self, std::iter::once(0..end))
         }
 
         fn read(&mut self, address: u64, buffer: &mut [u8]) -> Result<(), SourceError> {
@@ -376,7 +403,10 @@ mod tests {
         now[at..].fill(0);
         now[at + offset_of(CompactStation::FIELDS, "event_head")] = 9;
         let (_, live) = opened(now);
-        assert_eq!((live.slots(), live.copy().len()), (2, HEADER + 2 * STATION));
+        assert_eq!(
+            (live.shape.slots, live.copy().len()),
+            (2, HEADER + 2 * STATION)
+        );
         let head = HEADER + STATION + offset_of(Station::FIELDS, "event_head");
         assert_eq!(live.copy()[head], 9);
     }

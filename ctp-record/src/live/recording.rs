@@ -75,22 +75,22 @@ struct Recording {
 pub fn record(config: &Config, firmware: Firmware, mut source: impl Source) -> Result<u8, Error> {
     let mut signals = Signals::watch(&[]).map_err(Error::Wait)?;
     announce(config, &source);
+    ask_for_little(PASS_NS);
     let Some(mut memory) = first_coroutine(&mut source, &mut signals)? else {
         return Err(LiveError::Nothing(source.name().to_owned()).into());
     };
     let name = source.name().to_owned();
-    let mut recording = Recording::begin(config, firmware, &memory, &name)?;
+    let mut recording = Recording::begin(config, firmware, &mut memory, &name)?;
     if config.verbosity > Verbosity::Quiet {
         let notes = source.notes().into_iter();
         notes.for_each(|note| stderr::say(&format!("ctp-record: {note}\n")));
     }
-    ask_for_little(PASS_NS);
     let reason = recording.run(&mut memory, &mut source, &mut signals)?;
     drop(source); // the target goes on
     if config.verbosity > Verbosity::Quiet {
         reason.explain(&name);
     }
-    recording.finish(config, &reason, &memory, name)?;
+    recording.finish(config, &reason, &mut memory, name)?;
     Ok(reason.status())
 }
 
@@ -156,7 +156,7 @@ impl Recording {
     fn begin(
         config: &Config,
         firmware: Firmware,
-        memory: &LiveMemory,
+        memory: &mut LiveMemory,
         name: &str,
     ) -> Result<Self, Error> {
         let (born_ns, stations) = with_region(&memory.copy(), |region| {
@@ -235,23 +235,26 @@ impl Recording {
         EndReason::Requested
     }
 
-    fn pass(&mut self, memory: &LiveMemory) -> Result<(), SourceError> {
-        let outcome = with_region(&memory.copy(), |region| {
+    fn pass(&mut self, memory: &mut LiveMemory) -> Result<(), SourceError> {
+        let (outcome, tail) = with_region(&memory.copy(), |region| {
             self.counters = region.header.counters();
-            self.harvest
-                .pass(region, &mut self.firmware, &mut self.output)
+            let outcome = self
+                .harvest
+                .pass(region, &mut self.firmware, &mut self.output);
+            (outcome, region.ring(0).map(|ring| ring.tail()))
         })?;
+        tail.into_iter().for_each(|tail| memory.release(tail));
         self.has_more = outcome.is_behind();
         self.most = outcome.most;
         Ok(())
     }
 
-    /// The time to the next pass. Short if a coroutine has used half of its slots since the latest pass.
+    /// The time to the next pass.
     fn pause(&self, memory: &LiveMemory, source: &dyn Source) -> Duration {
-        if self.most < memory.slots() / 2 {
-            source.pause()
-        } else {
+        if memory.is_crowded(self.most) {
             SHORT_PAUSE
+        } else {
+            source.pause()
         }
     }
 
@@ -266,10 +269,11 @@ impl Recording {
         mut self,
         config: &Config,
         reason: &EndReason,
-        memory: &LiveMemory,
+        memory: &mut LiveMemory,
         subject: String,
     ) -> Result<(), Error> {
         self.output.allow_waiting();
+        memory.end();
         let last = with_region(&memory.copy(), |region| {
             self.harvest
                 .finish(region, &mut self.firmware, &mut self.output);

@@ -5,9 +5,9 @@ use core::panic::Location;
 use core::pin::Pin;
 use core::task::Context;
 
-use ctp_nostd::layout::Compact;
 use ctp_nostd::{Coroutine, Kind, Probe};
 
+use crate::Layout;
 use crate::account::ACCOUNTS;
 use crate::board::{self, Board};
 use crate::ready;
@@ -16,7 +16,7 @@ use crate::tasks::{LOG, NAMES, TASKS};
 /// A task and its trace.
 pub struct Task<'f> {
     number: usize,
-    trace: Coroutine<Board, Compact>,
+    trace: Coroutine<Board, Layout>,
     future: Pin<&'f mut dyn Future<Output = ()>>,
 }
 
@@ -24,7 +24,7 @@ impl<'f> Task<'f> {
     /// The task with this number, which has not run yet.
     #[track_caller]
     pub fn new(
-        probe: Probe<Board, Compact>,
+        probe: Probe<Board, Layout>,
         number: usize,
         future: Pin<&'f mut dyn Future<Output = ()>>,
     ) -> Self {

@@ -2,7 +2,8 @@
 //! the line of its wait: an interrupt woke it while the executor's queue was full, and the executor has not
 //! run it since. At the end, the firmware prints its own account of each task.
 //!
-//! `docs/bare-metal.md` has the commands.
+//! With the feature `ring`, the memory has a history of all tasks, so that a recorder that follows the
+//! firmware may be late. `docs/bare-metal.md` has the commands.
 #![no_std]
 #![no_main]
 
@@ -16,18 +17,32 @@ mod tasks;
 use core::panic::PanicInfo;
 use core::pin::pin;
 
-use ctp_nostd::CompactMemory;
 use riscv_rt::entry;
 use riscv_semihosting::{debug, hprintln};
 
 use alarm::ALARMS;
 use executor::Task;
+use memory::{Layout, Memory};
 use tasks::LOG;
+
+/// Without the feature `ring`, the memory has the latest two events of each task.
+#[cfg(not(feature = "ring"))]
+mod memory {
+    pub type Layout = ctp_nostd::layout::Compact;
+    pub type Memory = ctp_nostd::CompactMemory<8, 16>;
+}
+
+/// With the feature `ring`, the memory also has the latest 256 records of all tasks.
+#[cfg(feature = "ring")]
+mod memory {
+    pub type Layout = ctp_nostd::layout::CompactWithRing;
+    pub type Memory = ctp_nostd::RingMemory<8, 256, 16>;
+}
 
 /// A dump is found by its magic, and a debugger finds it by its name.
 // SAFETY: no other symbol has this name.
 #[unsafe(no_mangle)]
-static CTP: CompactMemory<8, 16> = CompactMemory::new();
+static CTP: Memory = Memory::new();
 
 #[entry]
 fn main() -> ! {

@@ -5,10 +5,10 @@ use core::ptr;
 use core::task::{RawWaker, RawWakerVTable, Waker};
 
 use critical_section::Mutex;
-use ctp_nostd::layout::Compact;
 use ctp_nostd::waker;
 use heapless::Deque;
 
+use crate::Layout;
 use crate::account::ACCOUNTS;
 use crate::board::Board;
 use crate::tasks::TASKS;
@@ -22,7 +22,7 @@ static QUEUE: Mutex<RefCell<Deque<usize, ROOM>>> = Mutex::new(RefCell::new(Deque
 /// The handles that record the wakes of the tasks.
 static TRACES: Mutex<Cell<[Trace; TASKS]>> = Mutex::new(Cell::new([Trace::mute(); TASKS]));
 
-type Trace = waker::Waker<Board, Compact>;
+type Trace = waker::Waker<Board, Layout>;
 
 /// Sets the handles that record the wakes of the tasks.
 pub fn record_wakes(traces: [Trace; TASKS]) {

@@ -25,6 +25,8 @@ pub struct Board {
     machine: &'static str,
     /// The option before the path of the firmware.
     load: &'static str,
+    /// The features of the example's package.
+    features: &'static str,
     /// The directory of the built programs. `None` if they cannot be built or run here.
     built: OnceLock<Option<PathBuf>>,
 }
@@ -36,18 +38,27 @@ pub static CORTEX_M: Board = Board {
     qemu: "qemu-system-arm",
     machine: "mps2-an386,memory-backend=ram",
     load: "-kernel",
+    features: "",
     built: OnceLock::new(),
 };
 
 /// A RISC-V of 32 bits.
-pub static RISCV: Board = Board {
-    example: "riscv",
-    target: "riscv32imac-unknown-none-elf",
-    qemu: "qemu-system-riscv32",
-    machine: "virt,memory-backend=ram",
-    load: "-bios",
-    built: OnceLock::new(),
-};
+pub static RISCV: Board = riscv("");
+
+/// A RISC-V of 32 bits, and firmware with a ring.
+pub static RISCV_WITH_RING: Board = riscv("ring");
+
+const fn riscv(features: &'static str) -> Board {
+    Board {
+        example: "riscv",
+        target: "riscv32imac-unknown-none-elf",
+        qemu: "qemu-system-riscv32",
+        machine: "virt,memory-backend=ram",
+        load: "-bios",
+        features,
+        built: OnceLock::new(),
+    }
+}
 
 impl Board {
     /// A program of the example. `None`, with a visible reason, without QEMU or a compiler for the target.
@@ -78,10 +89,12 @@ impl Board {
 
     /// Builds the programs, and returns their directory.
     fn build(&self) -> Option<PathBuf> {
-        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(self.example);
+        let place = [self.example, self.features].join("");
+        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(place);
         let output = Command::new(env!("CARGO"))
             .current_dir(self.directory())
             .args(["build", "--release", "--locked", "--target", self.target])
+            .args(["--features", self.features])
             .arg("--target-dir")
             .arg(&place)
             .env_remove("RUSTFLAGS")

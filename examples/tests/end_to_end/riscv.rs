@@ -1,6 +1,7 @@
 //! Firmware for a 32-bit RISC-V with compact memory: a dump, and a recording while QEMU runs the firmware
 //! in real time.
 
+use std::path::Path;
 use std::sync::OnceLock;
 
 use serde_json::Value;
@@ -9,8 +10,8 @@ use tempfile::tempdir;
 use crate::dump::{Dumped, accounts};
 use crate::event_counts::event_counts;
 use crate::live_recorder::record_followed;
-use crate::machine::RISCV;
-use crate::support::line_of;
+use crate::machine::{Board, RISCV, RISCV_WITH_RING};
+use crate::support::{line_of, report_json};
 
 const FIRMWARE: &str = "riscv-tasks";
 
@@ -55,15 +56,14 @@ fn events_in_compact_memory_are_counted_exactly() {
     }
 }
 
-// CTP-11
-#[test]
-fn followed_compact_memory_is_recorded_completely() {
-    let Some(firmware) = RISCV.firmware(FIRMWARE) else {
-        return;
+/// Follows the firmware of a board, and compares each task's events with the firmware's account. `false` if
+/// the firmware cannot be built or run here.
+fn is_followed_completely(board: &Board, directory: &Path) -> bool {
+    let Some(firmware) = board.firmware(FIRMWARE) else {
+        return false;
     };
-    let directory = tempdir().expect("room");
-    let printed = accounts(&record_followed(&RISCV, &firmware, directory.path()));
-    let counts = event_counts(directory.path());
+    let printed = accounts(&record_followed(board, &firmware, directory));
+    let counts = event_counts(directory);
     assert_eq!(counts.len(), printed.len());
     for (name, account) in &printed {
         let found = &counts[name];
@@ -73,4 +73,26 @@ fn followed_compact_memory_is_recorded_completely() {
             "{name}: {found:?}"
         );
     }
+    true
+}
+
+// CTP-11
+#[test]
+fn followed_compact_memory_is_recorded_completely() {
+    let directory = tempdir().expect("room");
+    is_followed_completely(&RISCV, directory.path());
+}
+
+// CTP-11
+#[test]
+fn followed_ring_is_recorded_with_its_wakes() {
+    let directory = tempdir().expect("room");
+    if !is_followed_completely(&RISCV_WITH_RING, directory.path()) {
+        return;
+    }
+    let dump = report_json(directory.path(), &["--dump"]);
+    let records = dump["records"].as_array().expect("a list");
+    // Only a ring has the wakes by interrupts in their order.
+    let mut wakes = records.iter().filter(|record| record["record"] == "wakes");
+    assert!(wakes.next().is_some());
 }
