@@ -246,7 +246,7 @@ fn tick_in_copies(host: &mut Host, end: u64) {
 
 fn tick_in_copies_each(host: &mut Host, period: u64, end: u64) {
     for at in (200..=end).step_by(period as usize) {
-        let is_copy = at / period % 2 == 0;
+        let is_copy = (at / period).is_multiple_of(2);
         host.event(at, EventKind::Run, SiteId(0), 0);
         let site = if is_copy { COPIED_SELECT } else { SELECT[1] };
         // The frame is the second branch of one order, and the first of the other.
