@@ -1,6 +1,7 @@
 #!/bin/sh
-# Records a program that loses 47 wakeups, shows which coroutines are stuck and why, and draws a
-# flame graph of where all coroutines waited. Each command is shown before it runs.
+# Inspects a tokio program without a probe, in which two tasks wait for each other. Then records a program
+# that loses 47 wakeups, shows which coroutines are stuck and why, and draws a flame graph of where all
+# coroutines waited. Each command is shown before it runs.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -14,7 +15,14 @@ run() {
     "$@"
 }
 
-cargo build --quiet --release -p ctp-record -p ctp-report -p ctp-examples
+cargo build --release -p ctp-record -p ctp-report -p ctp-examples
+
+"$bin/two_transfers" &
+unmodified=$!
+trap 'kill "$unmodified"' EXIT
+sleep 1
+run "$bin/ctp-record" -p "$unmodified" -o "$out/unmodified.data"
+run "$bin/ctp-report" --stuck -i "$out/unmodified.data"
 
 run "$bin/ctp-record" -o "$out/ctp.data" -- "$bin/lost_wakeup"
 run "$bin/ctp-report" --stuck -i "$out/ctp.data"
