@@ -237,6 +237,7 @@ impl Cli {
         self.check_trace()?;
         self.check_stdout()?;
         self.check_rows()?;
+        self.check_why()?;
         Ok(self)
     }
 
@@ -266,6 +267,23 @@ impl Cli {
         } else {
             Ok(())
         }
+    }
+
+    /// Rejects `--why` without an id or a filter, which would explain everything, and with both.
+    fn check_why(&self) -> Result<(), clap::Error> {
+        let text = match self.view.why {
+            None => return Ok(()),
+            Some(None) if self.filter.are_given() => return Ok(()),
+            Some(None) => "--why needs an id, or filters such as --state stuck",
+            Some(Some(_)) if self.filter.are_given() => {
+                "--why takes an id or filters: leave out the id, or give --id instead"
+            }
+            Some(Some(_)) if self.stuck.ids => {
+                "--ids is only for --why with filters, not with an id"
+            }
+            Some(Some(_)) => return Ok(()),
+        };
+        Err(conflict(text))
     }
 
     /// Rejects two outputs on standard output, which would run into each other.
@@ -305,15 +323,19 @@ impl Cli {
         let skip = Ignore(std::mem::take(&mut self.symbols.skip));
         let (max_module, max_memory) = (self.symbols.max_module, self.max_memory);
         let search_paths = std::mem::take(&mut self.symbols).into_search_paths();
+        let (input, run) = (self.trace.take(), self.exchange.run);
+        let input = input.unwrap_or_else(|| self.input.clone());
+        let filter = self.filter.clone();
+        let view = self.into_view();
         Config {
-            input: self.trace.take().unwrap_or_else(|| self.input.clone()),
-            run: self.exchange.run,
+            input,
+            run,
             search_paths,
             skip,
             max_module,
             max_memory,
-            filter: self.filter.clone().into_filter(),
-            view: self.into_view(),
+            filter: filter.into_filter(view.lists_coroutines()),
+            view,
             json,
             detail,
             color,

@@ -84,13 +84,8 @@ pub enum View {
         /// Whether to list all ids instead of a few.
         all_ids: bool,
     },
-    /// The chain of wakes that led a coroutine to its state.
-    Why {
-        /// Id of the coroutine, as other views print it.
-        id: u32,
-        /// Coroutines that have not moved for at least this long are judged.
-        threshold: Nanos,
-    },
+    /// The chains of wakes that led coroutines to their states.
+    Why(WhyView),
     /// How long waits and runs took.
     Histogram,
     /// Every record.
@@ -101,6 +96,29 @@ pub enum View {
     Tracks(TracksView),
     /// Completions or the man page, which need no trace.
     Fixed(Vec<u8>),
+}
+
+impl View {
+    /// Whether the view lists coroutines or tasks with their latest state, rather than waits, runs or
+    /// records of any time.
+    pub fn lists_coroutines(&self) -> bool {
+        match self {
+            View::Stuck(_)
+            | View::Stacks(_)
+            | View::Html(_)
+            | View::LastWords { .. }
+            | View::Tree { .. }
+            | View::Why(_) => true,
+            View::Sites(_)
+            | View::Flame(_)
+            | View::Timeline(_)
+            | View::Histogram
+            | View::Dump
+            | View::Export(_)
+            | View::Tracks(_)
+            | View::Fixed(_) => false,
+        }
+    }
 }
 
 /// Order and filters of the table of sites.
@@ -142,6 +160,17 @@ pub struct HtmlView {
     pub stuck: StuckView,
     /// The title, if not the default.
     pub title: Option<String>,
+}
+
+/// Which coroutines to explain.
+#[derive(Clone, Debug)]
+pub struct WhyView {
+    /// Id of the coroutine, as other views print it. `None` explains those that the filter admits.
+    pub id: Option<u32>,
+    /// Coroutines that have not moved for at least this long are judged.
+    pub threshold: Nanos,
+    /// Whether to explain all of many coroutines instead of the first.
+    pub all_ids: bool,
 }
 
 /// Which stacks to show, and where.

@@ -81,16 +81,20 @@ fn graphics(
     view: &HtmlView,
     (input, model, names): (&Input, &Model, &mut Names),
 ) -> Result<Vec<Graphic>> {
+    let config = &Config {
+        filter: config.filter.for_graphics(),
+        ..config.clone()
+    };
     let threshold = view.stuck.threshold;
     if model.is_inspection() {
         let drawn = stacks::draw_all(config, (input, model, names), threshold)?;
         return Ok(Vec::from_iter(drawn.map(Graphic::stacks)));
     }
-    let selection = match config.filter.has_coroutines() {
-        true => document::select(config, input)?.2,
-        false => Selection::default(),
+    let selection = match config.filter.is_empty() {
+        true => Selection::default(),
+        false => document::select(config, input)?.2,
     };
-    let population = Population::read(input, Default::default(), &selection)?;
+    let population = Population::read(input, config.filter.time, &selection)?;
     let timeline = population.draw(input, (names, &selection), threshold, None)?;
     let title = format!("{}: waiting time of its coroutines", model.program_name());
     let flame = flame::draw_waits(input, names, &selection, &title)?;

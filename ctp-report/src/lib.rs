@@ -51,7 +51,7 @@ mod time_scale;
 
 pub use config::{
     By, Config, Detail, ExportView, FlameView, Format, HtmlView, SiteField, SitesView, Sort,
-    StacksView, StuckView, TimelineView, TracksView, View,
+    StacksView, StuckView, TimelineView, TracksView, View, WhyView,
 };
 pub use findings::gate::Status;
 pub use load::memory::end_when_too_large;

@@ -26,7 +26,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<Status> {
         View::Timeline(view) => timeline::show(config, view, out)?,
         View::LastWords { all_ids } => last_words::show(config, *all_ids, out)?,
         View::Tree { threshold, all_ids } => tree::show(config, *threshold, *all_ids, out)?,
-        View::Why { id, threshold } => why::show(config, *id, *threshold, out)?,
+        View::Why(view) => why::show(config, view, out)?,
         View::Histogram => histogram::show(config, out)?,
         View::Dump => dump::show(config, out)?,
         View::Export(view) => export::show(config, view, out)?,

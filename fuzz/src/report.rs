@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anstream::ColorChoice;
 use ctp_report::{
     By, Config, Detail, ExportView, FlameView, Format, HtmlView, SiteField, SitesView, Sort,
-    StacksView, StuckView, TimelineView, TracksView, View, Width, run,
+    StacksView, StuckView, TimelineView, TracksView, View, WhyView, Width, run,
 };
 use ctp_trace::verdict::THRESHOLD;
 use symbolize::SearchPaths;
@@ -75,6 +75,14 @@ fn stuck(markdown: Option<PathBuf>) -> StuckView {
     }
 }
 
+fn why(id: Option<u32>) -> WhyView {
+    WhyView {
+        id,
+        threshold: THRESHOLD,
+        all_ids: true,
+    }
+}
+
 fn views(id: u32) -> Vec<View> {
     let stdout = || PathBuf::from("-");
     let flame = |by, is_drawn: bool| FlameView {
@@ -112,10 +120,8 @@ fn views(id: u32) -> Vec<View> {
             threshold: THRESHOLD,
             all_ids: true,
         },
-        View::Why {
-            id,
-            threshold: THRESHOLD,
-        },
+        View::Why(why(Some(id))),
+        View::Why(why(None)),
         View::Histogram,
         View::Dump,
         View::Export(ExportView {

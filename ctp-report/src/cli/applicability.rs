@@ -9,27 +9,10 @@ use clap::parser::ValueSource;
 /// Stands for the table of sites, which no option selects.
 const SITES: &str = "";
 
-/// The views that show only selected coroutines and tasks.
-const FILTERED: [&str; 13] = [
-    SITES,
-    "stuck",
-    "stacks",
-    "last_words",
-    "tree",
-    "histogram",
-    "dump",
-    "markdown",
-    "html",
-    "flame",
-    "folded",
-    "timeline",
-    "export",
-];
-
 /// Options, and the views that use them.
 type Rule = (&'static [&'static str], &'static [&'static str]);
 
-const RULES: [Rule; 10] = [
+const RULES: [Rule; 8] = [
     (
         &["sort", "fields", "limit", "percent_limit", "allow"],
         &[SITES],
@@ -42,25 +25,12 @@ const RULES: [Rule; 10] = [
     ),
     (&["fail"], &["stuck", "markdown"]),
     (&["ignore"], &["stuck", "markdown", "html"]),
-    (&["site", "name", "id", "thread", "state"], &FILTERED),
     (
         &["ids"],
-        &["stuck", "stacks", "last_words", "tree", "markdown"],
+        &["stuck", "stacks", "last_words", "tree", "why", "markdown"],
     ),
     (&["by"], &["flame", "folded"]),
     (&["title"], &["flame", "timeline", "html"]),
-    (
-        &["time"],
-        &[
-            SITES,
-            "histogram",
-            "flame",
-            "folded",
-            "timeline",
-            "dump",
-            "export",
-        ],
-    ),
     (&["output"], &["export"]),
 ];
 
@@ -141,6 +111,12 @@ mod tests {
             "input",
             "trace",
             "json",
+            "site",
+            "name",
+            "id",
+            "thread",
+            "state",
+            "time",
             "quiet",
             "verbose",
             "color",

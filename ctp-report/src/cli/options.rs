@@ -10,11 +10,11 @@ use regex_lite::Regex;
 use symbolize::SearchPaths;
 
 use super::values;
-use crate::config::filter::Filter;
+use crate::config::filter::{Filter, Period};
 use crate::config::ignore::Ignore;
 use crate::config::{
     By, ExportView, FlameView, Format, HtmlView, SiteField, SitesView, Sort, StacksView, StuckView,
-    TimelineView, TracksView, View,
+    TimelineView, TracksView, View, WhyView,
 };
 use crate::findings::lints::LINTS;
 use crate::output;
@@ -38,9 +38,9 @@ pub(super) struct ViewArgs {
     /// Show which coroutine spawned which as a tree, one row for each name and place
     #[arg(long)]
     pub(super) tree: bool,
-    /// Show the chain of wakes that led this coroutine to its state
-    #[arg(long, value_name = "ID")]
-    pub(super) why: Option<u32>,
+    /// Show the chain of wakes that led this coroutine to its state, or those that the filters choose
+    #[arg(long, value_name = "ID", num_args = 0..=1)]
+    pub(super) why: Option<Option<u32>>,
     /// Draw how long waits and runs took, by site (by name for a trace of --summary)
     #[arg(long)]
     pub(super) histogram: bool,
@@ -101,7 +101,7 @@ pub(super) struct StuckArgs {
 }
 
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Filters of all views except --why, also for --fail")]
+#[command(next_help_heading = "Filters of all views, also for --fail")]
 pub(super) struct FilterArgs {
     /// Show only coroutines whose latest wait matches, by function or file:line; may be repeated
     #[arg(long, value_name = "REGEX")]
@@ -118,10 +118,11 @@ pub(super) struct FilterArgs {
     /// Show only these verdicts and states, like stuck, not_woken or ended
     #[arg(long, value_name = "WORDS", value_delimiter = ',')]
     state: Vec<String>,
-    /// Show only this span of the recording: `1s,5s`, or `500ms,` for everything after 500 ms. For sites,
-    /// --histogram, --flame, --folded, --timeline, --dump and --export
+    /// Show only this span of the recording: `1s,5s`, or `500ms,` for everything after 500 ms. Views that
+    /// list coroutines (--stuck, --stacks, --last-words, --tree, --why, --markdown, --html) show those whose
+    /// latest wait or run began then; verdicts are based on the whole recording
     #[arg(long, value_name = "FROM,TO", value_parser = values::parse_window)]
-    time: Option<(Nanos, Option<Nanos>)>,
+    time: Option<Period>,
 }
 
 impl FilterArgs {
@@ -130,14 +131,27 @@ impl FilterArgs {
         !self.site.is_empty() || !self.name.is_empty()
     }
 
-    pub(super) fn into_filter(self) -> Filter {
+    /// Whether any filter is given.
+    pub(super) fn are_given(&self) -> bool {
+        self.has_patterns() || self.time.is_some() || !self.id.is_empty() || self.has_states()
+    }
+
+    fn has_states(&self) -> bool {
+        !self.thread.is_empty() || !self.state.is_empty()
+    }
+
+    /// The filter for a view. `lists_coroutines` is the kind of view, which gives `--time` its meaning.
+    pub(super) fn into_filter(self, lists_coroutines: bool) -> Filter {
+        let began = self.time.filter(|_| lists_coroutines);
+        let time = self.time.filter(|_| !lists_coroutines);
         Filter {
             sites: self.site,
             names: self.name,
             ids: self.id,
             threads: self.thread,
             states: self.state,
-            time: self.time.unwrap_or_default(),
+            time: time.unwrap_or_default(),
+            began,
         }
     }
 }
@@ -264,7 +278,15 @@ impl ViewArgs {
         }
         let view = self.dump.then_some(View::Dump);
         view.or_else(|| self.histogram.then_some(View::Histogram))
-            .or_else(|| self.why.map(|id| View::Why { id, threshold }))
+            .or_else(|| {
+                self.why.map(|id| {
+                    View::Why(WhyView {
+                        id,
+                        threshold,
+                        all_ids,
+                    })
+                })
+            })
             .or_else(|| self.tree.then_some(View::Tree { threshold, all_ids }))
             .or_else(|| self.last_words.then_some(View::LastWords { all_ids }))
             .or_else(|| stacks.map(View::Stacks))

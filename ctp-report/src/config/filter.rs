@@ -1,9 +1,16 @@
 //! Which coroutines and tasks a view shows, and which time.
+//!
+//! `--time` has a meaning for each kind of view. Views of waits, runs and records show those in the time
+//! ([`Filter::time`]). Views that list coroutines show those whose latest wait or run began in the time
+//! ([`Filter::began`]). Verdicts are always based on the whole trace.
 
 use std::ops::RangeInclusive;
 
 use ctp_trace::record::Nanos;
 use regex_lite::Regex;
+
+/// Start and end of a time, both included. `None` is the end of the trace.
+pub type Period = (Nanos, Option<Nanos>);
 
 /// Conditions that all must hold. A condition with several values holds if any of them matches, and
 /// a condition without values always holds.
@@ -19,8 +26,10 @@ pub struct Filter {
     pub threads: Vec<u64>,
     /// Verdicts, such as `STUCK`, or states, such as `NOT_WOKEN`.
     pub states: Vec<String>,
-    /// Start and end of the time. `None` is the end of the trace.
-    pub time: (Nanos, Option<Nanos>),
+    /// The time of which waits, runs and records are shown.
+    pub time: Period,
+    /// The time in which the latest wait or run began.
+    pub began: Option<Period>,
 }
 
 /// What a filter looks at.
@@ -38,6 +47,8 @@ pub struct Subject<'s> {
     pub thread: Option<u64>,
     /// The verdict and the state, as words.
     pub states: [&'s str; 2],
+    /// When the latest wait or run began, if known.
+    pub since: Option<Nanos>,
 }
 
 impl Filter {
@@ -49,12 +60,23 @@ impl Filter {
     /// Whether only some coroutines are shown.
     pub fn has_coroutines(&self) -> bool {
         let is_open = self.sites.is_empty() && self.names.is_empty() && self.ids.is_empty();
-        !(is_open && self.threads.is_empty() && self.states.is_empty())
+        let is_open = is_open && self.threads.is_empty() && self.states.is_empty();
+        !is_open || self.began.is_some()
     }
 
     /// Whether only a part of the time is shown.
     pub fn has_time(&self) -> bool {
         self.time != (Nanos(0), None)
+    }
+
+    /// The filter for graphics on the page of a view that lists coroutines: they show the waits and runs in
+    /// the time of `--time`.
+    pub fn for_graphics(&self) -> Self {
+        Filter {
+            time: self.began.unwrap_or(self.time),
+            began: None,
+            ..self.clone()
+        }
     }
 
     /// Whether the subject is shown.
@@ -72,6 +94,14 @@ impl Filter {
             && is_any(&self.ids, |ids| ids.contains(&subject.id))
             && is_any(&self.threads, |tid| subject.thread == Some(*tid))
             && is_any(&self.states, is_state)
+            && self.starts_in_period(subject.since)
+    }
+
+    fn starts_in_period(&self, since: Option<Nanos>) -> bool {
+        let Some((from, to)) = self.began else {
+            return true;
+        };
+        since.is_some_and(|at| from <= at && to.is_none_or(|to| at <= to))
     }
 }
 
@@ -90,6 +120,7 @@ mod tests {
         name: "conn-7",
         thread: Some(40),
         states: ["STUCK?", "NOT_WOKEN"],
+        since: Some(Nanos(300)),
     };
 
     fn pattern(text: &str) -> Vec<Regex> {
@@ -106,6 +137,7 @@ mod tests {
             threads: vec![40],
             states: vec!["stuck?".to_owned()],
             time: Default::default(),
+            began: Some((Nanos(300), Some(Nanos(300)))),
         };
         assert!(!filter.is_empty() && filter.admits(&SUBJECT));
         let others = [
@@ -126,8 +158,29 @@ mod tests {
                 states: ["STUCK", "NOT_WOKEN"],
                 ..SUBJECT
             },
+            Subject {
+                since: Some(Nanos(301)),
+                ..SUBJECT
+            },
+            Subject {
+                since: None,
+                ..SUBJECT
+            },
         ];
         assert!(!others.iter().any(|other| filter.admits(other)));
+    }
+
+    #[test]
+    fn graphics_show_the_time_itself() {
+        let period = (Nanos(5), None);
+        let filter = Filter {
+            began: Some(period),
+            ..Filter::default()
+        };
+        assert!(filter.has_coroutines() && !filter.has_time());
+        let filter = filter.for_graphics();
+        assert!(!filter.has_coroutines() && filter.has_time());
+        assert_eq!(filter.time, period);
     }
 
     #[test]

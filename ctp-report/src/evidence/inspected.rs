@@ -9,6 +9,7 @@ pub mod words;
 
 use std::collections::BTreeMap;
 
+use anyhow::{Result, bail};
 use ctp_trace::model::JudgedTask;
 use ctp_trace::record::{InspectedTask, TaskKind, TaskState};
 use ctp_trace::verdict::Verdict;
@@ -28,7 +29,19 @@ pub struct TaskGroup<'m> {
 
 type Key = (Verdict, InspectedReason, &'static str, &'static str, String);
 
-/// Keeps the tasks that the filter admits.
+/// Rejects a filter by time for a trace without history.
+///
+/// # Errors
+/// If the filter has a time.
+pub fn check_filter(filter: &Filter) -> Result<()> {
+    if filter.began.is_some() {
+        bail!("an inspection does not find since when a task has waited: leave out --time");
+    }
+    Ok(())
+}
+
+/// Keeps the tasks that the filter admits. With `--time`, these are none, because the beginning of their
+/// waits is not known.
 pub fn filter(judged: &mut Vec<JudgedTask>, filter: &Filter) {
     if filter.is_empty() {
         return;
@@ -42,6 +55,7 @@ pub fn filter(judged: &mut Vec<JudgedTask>, filter: &Filter) {
             name: &site::name_of(task),
             thread: (0 < task.polled_by).then_some(task.polled_by.into()),
             states: [member.judgement.verdict.word(), state_word(task.state)],
+            since: None,
         })
     });
 }

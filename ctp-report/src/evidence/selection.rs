@@ -1,6 +1,7 @@
 //! The coroutines and the time that the user selected, with one filter for all views.
 
 mod about;
+pub mod notice;
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -13,7 +14,7 @@ use crate::config::filter::{Filter, Subject};
 use crate::evidence::{self, Member};
 use crate::load::Model;
 use crate::names::Names;
-use crate::text::{Page, units};
+use crate::text::Page;
 use crate::time_scale::Scale;
 use about::About;
 
@@ -29,6 +30,8 @@ pub struct Selection {
     threads: Vec<u64>,
     /// The selected time; `None` selects all.
     time: Option<Scale>,
+    /// Whether `--time` has selected coroutines.
+    has_period: bool,
     /// How many coroutines there are.
     all: usize,
 }
@@ -39,6 +42,7 @@ impl Selection {
         let (from, to) = filter.time;
         let mut selection = Selection {
             threads: filter.threads.clone(),
+            has_period: filter.began.is_some(),
             time: filter
                 .has_time()
                 .then(|| Scale::new(from, to.unwrap_or(Nanos(u64::MAX)))),
@@ -134,11 +138,10 @@ impl Selection {
     /// If the page cannot be written.
     pub fn write(&self, page: &mut Page) -> io::Result<()> {
         if let Some(ids) = &self.ids {
-            let shown = units::grouped(ids.len() as u64);
-            let all = units::grouped(self.all as u64);
-            page.line(&format!(
-                "# filtered: {shown} of {all} coroutines are shown"
-            ))?;
+            notice::counts(page, (ids.len(), self.all), "coroutines are shown")?;
+        }
+        if self.has_period {
+            notice::began(page)?;
         }
         if self.time.is_some() {
             page.line("# filtered: only waits and runs in the time of --time, and only that part")?;
@@ -161,6 +164,7 @@ pub fn is_admitted(model: &Model, names: &Names, member: &Member, filter: &Filte
         name: &names.of_coroutine(model, coroutine),
         thread: coroutine.last.map(|event| event.tid),
         states: [judgement.verdict.word(), judgement.fact.word()],
+        since: Some(coroutine.state().1),
     })
 }
 
@@ -219,6 +223,7 @@ impl LastPlace {
             name: &name.unwrap_or_else(|| names.function(self.spawned, "")),
             thread: Some(self.tid),
             states: [ENDED, ENDED],
+            since: None,
         })
     }
 }
@@ -245,6 +250,7 @@ mod tests {
             ids: Some([CoroutineId(7)].into()),
             threads: vec![40],
             time: Some(Scale::new(Nanos(100), Nanos(200))),
+            has_period: false,
             all: 2,
         };
         assert!(selection.has_record(&event(7, 150)));

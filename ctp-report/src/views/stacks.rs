@@ -16,7 +16,7 @@ use crate::document::{self, inspection};
 use crate::evidence::coroutine_stacks;
 use crate::evidence::inspected::threads::threads;
 use crate::evidence::inspected::{self, groups};
-use crate::evidence::selection::is_admitted;
+use crate::evidence::selection::{is_admitted, notice};
 use crate::load::{self, Input, Model};
 use crate::names::Names;
 use crate::text::{escape, units};
@@ -44,6 +44,10 @@ pub fn show(config: &Config, view: &StacksView, out: &mut dyn Write) -> Result<(
     let mut threads = threads(&model, &call_stacks);
     let mut coroutines = coroutine_stacks::waiting(&model, &names, &call_stacks, view.threshold);
     let filter = &config.filter;
+    if model.is_inspection() {
+        inspected::check_filter(filter)?;
+    }
+    let all = judged.len() + coroutines.len() + threads.len();
     inspected::filter(&mut judged, filter);
     if filter.has_coroutines() {
         coroutines.retain(|stack| {
@@ -52,6 +56,7 @@ pub fn show(config: &Config, view: &StacksView, out: &mut dyn Write) -> Result<(
         });
         threads.retain(|stack| filter.threads.contains(&stack.thread.tid.into()));
     }
+    let counts = (judged.len() + coroutines.len() + threads.len(), all);
     if let Some(id) = view.id {
         judged.retain(|member| member.task.id.0 == id);
         coroutines.retain(|stack| stack.coroutine.id.0 == id);
@@ -74,7 +79,15 @@ pub fn show(config: &Config, view: &StacksView, out: &mut dyn Write) -> Result<(
         (&model, &names),
         out,
         || inspection::with_coroutines(&model, &groups, &coroutines, &threads),
-        |page| text::page(page, &stacks, view),
+        |page| {
+            notice::write(
+                page,
+                filter,
+                counts,
+                "tasks, coroutines and threads are shown",
+            )?;
+            text::page(page, &stacks, view)
+        },
     )
 }
 

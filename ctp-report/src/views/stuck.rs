@@ -82,7 +82,7 @@ pub fn report(
     let deadlocks = model::deadlocks::deadlocks(&context, &all);
     let deadlocks = model::deadlocks::of_members(deadlocks, &members);
     let pool = ThreadInspection::of_blocking_pool(model, &stacks);
-    let tasks = unrecorded::groups(model, view, &config.filter);
+    let (tasks, all_tasks) = unrecorded::groups(model, view, &config.filter);
     let fields = || {
         let leaks = Vec::<Leak>::find(model, names);
         let coroutines = json::fields(view.threshold, &groups, &deadlocks, &pool, &leaks);
@@ -96,7 +96,9 @@ pub fn report(
             tasks: unrecorded::findings(model, names, &tasks),
             left_out: all.len() - members.len(),
         };
-        text::filtered(page, members.len(), all.len())?;
+        let shown_tasks: usize = tasks.iter().map(|group| group.tasks.len()).sum();
+        let counts = (members.len() + shown_tasks, all.len() + all_tasks);
+        text::filtered(page, &config.filter, counts)?;
         text::page(page, &shown, (names, view))?;
         if config.is_quiet() || !page.has_hints() {
             return Ok(());

@@ -1,27 +1,33 @@
-//! `--why`: the chain of wakes that led a coroutine to its present state.
+//! `--why`: the chains of wakes that led coroutines to their present states.
 
 pub mod model;
 pub mod text;
 
-use std::io::Write;
+use std::io::{self, Write};
 
-use anyhow::{Result, bail};
-use ctp_trace::record::Nanos;
+use anyhow::{Result, anyhow};
 use serde_json::json;
 
-use crate::config::Config;
+use crate::config::{Config, WhyView};
 use crate::document;
+use crate::evidence::selection::{is_admitted, notice};
 use crate::evidence::{self, Member};
-use crate::views::why::model::Question;
+use crate::load::Model;
+use crate::names::Names;
+use crate::text::Page;
 use crate::views::why::model::causes::Causes;
+use crate::views::why::model::{Context, Question, Why};
 
-/// Writes the page about the coroutine `id`.
+/// How many coroutines are explained without `--ids`, if filters choose them.
+const MAX_SHOWN: usize = 10;
+
+/// Writes the page about a coroutine, or about those that the filter admits.
 ///
 /// # Errors
-/// If the trace cannot be read, `out` cannot be written, or the coroutine was not alive at the end.
-pub fn show(config: &Config, id: u32, threshold: Nanos, out: &mut dyn Write) -> Result<()> {
+/// If the trace cannot be read, `out` cannot be written, or the requested coroutine was not alive at the end.
+pub fn show(config: &Config, view: &WhyView, out: &mut dyn Write) -> Result<()> {
     let mut causes = Causes::default();
-    let mut requested = Question::of(id);
+    let mut requested = Question::of(view.id.unwrap_or_default());
     let (model, names) = document::read_with(
         config,
         |trace_model, record| {
@@ -30,13 +36,20 @@ pub fn show(config: &Config, id: u32, threshold: Nanos, out: &mut dyn Write) -> 
         },
         |_, _| {},
     )?;
-    let members: Vec<Member> = evidence::members(&model.trace_model, threshold).collect();
-    let Some(why) = model::why(&model, &names, &causes, &members, id) else {
-        bail!(
+    let members: Vec<Member> = evidence::members(&model.trace_model, view.threshold).collect();
+    let context = Context::of(&model, &names, &causes, &members);
+    let Some(id) = view.id else {
+        let chosen = chosen(config, (&model, &names), members);
+        return show_chosen(config, view, (&model, &names), (&context, &chosen), out);
+    };
+    let member = members.iter().find(|(coroutine, _)| coroutine.id.0 == id);
+    let why = member.and_then(|member| model::why(&context, member));
+    let why = why.ok_or_else(|| {
+        anyhow!(
             "{}; --stuck --ids and --last-words list those that were alive at the end",
             requested.why_not(model.trace_model.totals().coroutines)
-        );
-    };
+        )
+    })?;
     document::write(
         config,
         (&model, &names),
@@ -44,4 +57,62 @@ pub fn show(config: &Config, id: u32, threshold: Nanos, out: &mut dyn Write) -> 
         || json!({ "why": why }),
         |page| text::page(page, &why),
     )
+}
+
+/// The coroutines that the filter admits.
+struct Chosen<'m> {
+    /// The worst verdict first, then the longest wait.
+    members: Vec<Member<'m>>,
+    /// How many coroutines there are.
+    all: usize,
+}
+
+fn chosen<'m>(
+    config: &Config,
+    (model, names): (&Model, &Names),
+    mut members: Vec<Member<'m>>,
+) -> Chosen<'m> {
+    let all = members.len();
+    members.retain(|member| is_admitted(model, names, member, &config.filter));
+    members.sort_by_key(|(coroutine, judgement)| {
+        let age = std::cmp::Reverse(judgement.age);
+        (judgement.verdict, age, coroutine.id)
+    });
+    Chosen { members, all }
+}
+
+/// Writes the page about the chosen coroutines: without `--ids` and `--json`, only the first.
+fn show_chosen(
+    config: &Config,
+    view: &WhyView,
+    about: (&Model, &Names),
+    (context, chosen): (&Context, &Chosen),
+    out: &mut dyn Write,
+) -> Result<()> {
+    let limit = if view.all_ids || config.json {
+        usize::MAX
+    } else {
+        MAX_SHOWN
+    };
+    let shown = || {
+        let first = chosen.members.iter().take(limit);
+        first.filter_map(|member| model::why(context, member))
+    };
+    let explained = || json!({ "explained": shown().collect::<Vec<Why>>() });
+    document::write(config, about, out, explained, |page| {
+        let counts = (chosen.members.len(), chosen.all);
+        notice::write(page, &config.filter, counts, "coroutines are selected")?;
+        shown().try_for_each(|why| {
+            text::page(page, &why)?;
+            page.gap()
+        })?;
+        rest(page, chosen.members.len().saturating_sub(limit))
+    })
+}
+
+fn rest(page: &mut Page, count: usize) -> io::Result<()> {
+    match count {
+        0 => Ok(()),
+        count => page.line(&text::rest(count)),
+    }
 }

@@ -42,6 +42,8 @@
 //! | AGG-09 | `histogram_summary`: a group without data is shown as such |
 //! | AGG-16 | `histogram_summary`: durations that were left out stand next to the figures |
 //! | AGG-18 | `sites_fields`, `filter_*`: the requested columns, order and rows, and how many rows are left out |
+//! | AGG-18 | `filter_*_time`, `gate_filter_time`: coroutines whose latest wait or run began in a time |
+//! | AGG-18 | `filter_why*`, `json_filter_why`: the chosen coroutines, one after the other |
 //! | AGG-18 | `narrow_*`: pages in narrow terminals; rows that differ never look the same |
 //! | AGG-19 | `histogram_summary`, `sites_summary`: an unfinished wait is an age |
 //! | AGG-22 | `histogram_mixed`: figures of a plain v1 peer, computed from its events |
@@ -124,8 +126,17 @@ fn pages_are_as_before() {
 /// The width of the page does not change what is read or how the program ends.
 #[test]
 fn no_line_is_wider_than_the_terminal() {
-    const DATA: [&str; 9] = [
-        "--dump", "--json", "--folded", "--help", "--export", "--width", "--flame", "-D", "--color",
+    const DATA: [&str; 10] = [
+        "--dump",
+        "--json",
+        "--folded",
+        "--help",
+        "--export",
+        "--width",
+        "--flame",
+        "-D",
+        "--color",
+        "--markdown",
     ];
     let test_dir = TestDir::new();
     for case in cases() {

@@ -127,6 +127,37 @@ fn is_headline(findings: &str, line: &str) -> bool {
         || findings.contains(&format!("<b>{word}</b>"))
 }
 
+/// The SVG file in the frame with this title.
+fn graphic(page: &str, title: &str) -> Vec<u8> {
+    let (_, frame) = page
+        .split_once(&format!("iframe title=\"{title}\""))
+        .unwrap();
+    let (_, address) = frame.split_once("charset=utf-8,").unwrap();
+    let (encoded, _) = address.split_once('"').unwrap();
+    let mut parts = encoded.split('%');
+    let mut svg = parts.next().unwrap().as_bytes().to_vec();
+    for part in parts {
+        svg.push(u8::from_str_radix(&part[..2], 16).unwrap());
+        svg.extend_from_slice(&part.as_bytes()[2..]);
+    }
+    svg
+}
+
+// AGG-18
+#[test]
+fn time_selects_rows_and_is_the_time_of_the_graphics() {
+    let test_dir = TestDir::new();
+    let time = ["-i", "lost_wakeup.data", "--time", "608ms,610ms"];
+    let message = test_dir.text(&[&time[..], &["--html", "p.html"]].concat());
+    assert!(message.contains("(1 coroutine)"), "{message}");
+    let page = fs::read_to_string(test_dir.path("p.html")).unwrap();
+    assert!(page.contains("# filtered: 1 of 53 are shown and checked"));
+    assert!(page.contains("latest wait or run began in the time of --time"));
+    test_dir.text(&[&time[..], &["--timeline", "t.svg"]].concat());
+    let timeline = fs::read(test_dir.path("t.svg")).unwrap();
+    assert!(graphic(&page, "Timeline") == timeline);
+}
+
 #[test]
 fn names_of_the_program_stay_text() {
     let page = page(&TestDir::new(), "hostile");

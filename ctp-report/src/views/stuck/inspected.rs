@@ -13,7 +13,7 @@ use ctp_trace::verdict::inspected::InspectedJudgement;
 use crate::config::{Config, StuckView};
 use crate::document::{self, Output, inspection};
 use crate::evidence::inspected::threads::threads;
-use crate::evidence::inspected::{TaskGroup, filter, groups, threads::ThreadStack};
+use crate::evidence::inspected::{TaskGroup, check_filter, filter, groups, threads::ThreadStack};
 use crate::findings::gate::{self, Status};
 use crate::load::{Input, Model};
 use crate::names::Names;
@@ -50,13 +50,14 @@ impl Findings<'_> {
 /// Writes the page. With `--fail`, returns whether anything is stuck.
 ///
 /// # Errors
-/// If the output cannot be written.
+/// If the filter has a time, or the output cannot be written.
 pub fn report(
     config: &Config,
     view: &StuckView,
     (input, model, names): (&Input, &Model, &mut Names),
     output: Output,
 ) -> Result<Status> {
+    check_filter(&config.filter)?;
     let stacks = document::call_stacks(config, input, model, names);
     let names = &*names;
     let mut judged = model.trace_model.judge_inspected(view.threshold);
@@ -74,7 +75,7 @@ pub fn report(
     };
     let fields = || inspection::fields(model, &groups, &threads);
     document::write_to(output, config, (model, names), fields, |page| {
-        stuck_text::filtered(page, admitted, all)?;
+        stuck_text::filtered(page, &config.filter, (admitted, all))?;
         text::page(page, &findings, view)?;
         if config.is_quiet() || !page.has_hints() {
             return Ok(());

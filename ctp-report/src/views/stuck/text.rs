@@ -14,7 +14,9 @@ use ctp_trace::record::Nanos;
 use ctp_trace::verdict::{Fact, Reason, Verdict};
 
 use crate::config::StuckView;
+use crate::config::filter::Filter;
 use crate::document::hints;
+use crate::evidence::selection::notice;
 use crate::evidence::thread_inspections::ThreadInspection;
 use crate::names::{Names, source};
 use crate::text::{self, Page, units};
@@ -68,16 +70,9 @@ pub fn page(page: &mut Page, shown: &Shown, (names, view): (&Names, &StuckView))
     waiting(page, &idle)
 }
 
-/// Writes how many coroutines or tasks the filter admits, unless all.
-pub fn filtered(page: &mut Page, admitted: usize, all: usize) -> io::Result<()> {
-    if admitted == all {
-        return Ok(());
-    }
-    let (admitted, all) = (units::grouped(admitted as u64), units::grouped(all as u64));
-    page.line(&format!(
-        "# filtered: {admitted} of {all} are shown and checked"
-    ))?;
-    page.gap()
+/// Writes how many coroutines and tasks the filter admits, unless all.
+pub fn filtered(page: &mut Page, filter: &Filter, counts: (usize, usize)) -> io::Result<()> {
+    notice::write(page, filter, counts, "are shown and checked")
 }
 
 fn of(groups: &[Group], verdict: Verdict) -> impl Iterator<Item = &Group> {

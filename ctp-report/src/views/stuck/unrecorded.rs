@@ -15,12 +15,17 @@ use crate::load::Model;
 use crate::names::Names;
 use crate::text::{Page, units};
 
-/// The tasks, the worst verdict first.
-pub fn groups<'m>(model: &'m Model, view: &StuckView, shown: &Filter) -> Vec<TaskGroup<'m>> {
+/// The tasks that the filter admits, the worst verdict first, and the number of all.
+pub fn groups<'m>(
+    model: &'m Model,
+    view: &StuckView,
+    shown: &Filter,
+) -> (Vec<TaskGroup<'m>>, usize) {
     let mut judged = model.trace_model.judge_inspected(view.threshold);
     judged.retain(|member| !member.task.is_recorded());
+    let all = judged.len();
     evidence::filter(&mut judged, shown);
-    evidence::groups(judged, &view.ignore)
+    (evidence::groups(judged, &view.ignore), all)
 }
 
 /// Whether any of the tasks is stuck, or cannot be judged.

@@ -3,10 +3,11 @@
 
 pub mod causes;
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use ctp_trace::model::Coroutine;
-use ctp_trace::record::{Event, Nanos, Record, WaitKind, Waker};
+use ctp_trace::model::{Blocks, Closing, Coroutine};
+use ctp_trace::record::{CoroutineId, Event, Nanos, Record, WaitKind, Waker};
 use ctp_trace::verdict::{Judgement, Reason, State};
 use serde::Serialize;
 
@@ -144,11 +145,34 @@ pub enum Origin {
     Earlier,
 }
 
-/// Returns the answer about the coroutine `id`, or `None` if it was not alive at the end.
-pub fn why(model: &Model, names: &Names, causes: &Causes, all: &[Member], id: u32) -> Option<Why> {
-    let (coroutine, judged) = all.iter().find(|(coroutine, _)| coroutine.id.0 == id)?;
-    let busy = Busy::of(all.iter().copied());
-    let head = causes.of(coroutine.id)?;
+/// What answers are found from: the trace, and what other coroutines did that concerns a coroutine.
+pub struct Context<'c> {
+    model: &'c Model,
+    names: &'c Names,
+    causes: &'c Causes,
+    closings: BTreeMap<CoroutineId, Closing>,
+    blocks: Blocks,
+    busy: Busy,
+}
+
+impl<'c> Context<'c> {
+    /// Creates the context of a trace and all its judged coroutines.
+    pub fn of(model: &'c Model, names: &'c Names, causes: &'c Causes, all: &[Member]) -> Self {
+        Context {
+            model,
+            names,
+            causes,
+            closings: model.trace_model.closings(),
+            blocks: model.trace_model.blocks(),
+            busy: Busy::of(all.iter().copied()),
+        }
+    }
+}
+
+/// Returns the answer about a coroutine that was alive at the end, or `None` if nothing led to its state.
+pub fn why(context: &Context, (coroutine, judged): &Member) -> Option<Why> {
+    let Context { model, names, .. } = *context;
+    let head = context.causes.of(coroutine.id)?;
     let end = model.trace_model.end_of(coroutine.process);
     let reporter = Reporter { model, names };
     let pending = head.cause.as_ref();
@@ -159,10 +183,10 @@ pub fn why(model: &Model, names: &Names, causes: &Causes, all: &[Member], id: u3
         .map_or(end_of_run(coroutine, end), |cause| cause.at);
     let wait = coroutine.suspend();
     let ready_for = pending.map(|cause| cause.at.max(wait.map_or(cause.at, |wait| wait.at)));
-    let blocked = blockers::line(model, names, &model.trace_model.blocks(), coroutine);
+    let blocked = blockers::line(model, names, &context.blocks, coroutine);
     let is_waker_of_interest = blocked.is_none() && pending.is_none();
     Some(Why {
-        id,
+        id: coroutine.id.0,
         name: names.of_coroutine(model, coroutine),
         state: judged.fact.word(),
         verdict: judged.verdict.word(),
@@ -175,13 +199,16 @@ pub fn why(model: &Model, names: &Names, causes: &Causes, all: &[Member], id: u3
         }),
         closed: pending
             .is_none()
-            .then(|| reporter.closed(coroutine, judged))
+            .then(|| reporter.closed(coroutine, judged, &context.closings))
             .flatten(),
         last_waker: wait
             .filter(|_| is_waker_of_interest)
             .and_then(|_| last_waker::of(model, names, coroutine)),
         blocked,
-        thread_blocker: busy.thread_blockers(model, names, [*coroutine]).pop(),
+        thread_blocker: context
+            .busy
+            .thread_blockers(model, names, [*coroutine])
+            .pop(),
         ready: pending.map(|cause| reporter.ready(cause, end)),
         queued_ns: ready_for.map_or(0, |since| since.until(end).0),
         end_ns: end.0,
@@ -320,8 +347,13 @@ impl Reporter<'_> {
         }
     }
 
-    fn closed(&self, coroutine: &Coroutine, judged: &Judgement) -> Option<Closed> {
-        let closing = *self.model.trace_model.closings().get(&coroutine.id)?;
+    fn closed(
+        &self,
+        coroutine: &Coroutine,
+        judged: &Judgement,
+        closings: &BTreeMap<CoroutineId, Closing>,
+    ) -> Option<Closed> {
+        let closing = *closings.get(&coroutine.id)?;
         let wait = coroutine.suspend()?;
         let end = self.model.trace_model.end_of(coroutine.process);
         Some(Closed {

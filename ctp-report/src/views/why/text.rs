@@ -224,3 +224,9 @@ fn summary(why: &Why) -> String {
         units::duration_ns(rest)
     )
 }
+
+/// Describes the coroutines that the page does not explain.
+pub fn rest(count: usize) -> String {
+    let others = units::counted(count as u64, "other coroutine");
+    format!("and {others}: --ids explains all")
+}
