@@ -1,5 +1,6 @@
 //! Text output: escapes, widths, numbers, tables and pages.
 
+mod columns;
 mod distinct;
 mod escape;
 mod layout;
@@ -10,8 +11,9 @@ mod width;
 mod wrap;
 pub mod xml;
 
+pub use columns::columns;
 pub use escape::{bound, escape, escape_bytes, shell_word};
-pub use layout::{FEW, capitalized, columns, cut, cut_middle, few, spread};
+pub use layout::{FEW, capitalized, cut, cut_middle, few, spread};
 pub use page::{Links, Page, Sections};
 pub use width::Width;
 pub use wrap::words;

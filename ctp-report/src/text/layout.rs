@@ -1,36 +1,29 @@
-//! Measures and shortens text.
+//! Shortens text.
 
-/// Number of columns of a text.
-pub fn columns(text: &str) -> usize {
-    text.chars().count()
-}
+use super::columns::{columns, head, tail};
 
 /// Cuts off the end of a text that is wider than `width` columns.
 pub fn cut(text: &str, width: usize) -> String {
     if columns(text) <= width {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(width.saturating_sub(2)).collect();
-    kept + ".."
+    format!("{}..", head(text, width.saturating_sub(2)))
 }
 
 /// Cuts out the middle of a text that is wider than `width` columns, so that the end of a path with
 /// its line stays.
 pub fn cut_middle(text: &str, width: usize) -> String {
-    let length = columns(text);
-    if length <= width {
+    if columns(text) <= width {
         return text.to_owned();
     }
     let name = text.rfind('/').map_or(0, |slash| columns(&text[slash..]));
     let room = width.saturating_sub(2);
-    let tail = if name <= room {
+    let end = if name <= room {
         name.max(room * 2 / 3)
     } else {
         room
     };
-    let head: String = text.chars().take(room - tail).collect();
-    let tail: String = text.chars().skip(length - tail).collect();
-    format!("{head}..{tail}")
+    format!("{}..{}", head(text, room - end), tail(text, end))
 }
 
 /// Puts a text at the left and a text that ends at column `edge`, or further right if there is no room.
@@ -78,6 +71,20 @@ mod tests {
         );
         for width in 2..50 {
             assert!(columns(&cut_middle(path, width)) <= width, "{width}");
+        }
+    }
+
+    #[test]
+    fn wide_text_is_cut_to_the_width() {
+        assert_eq!(cut("接続を読む", 7), "接続..");
+        assert_eq!(cut("接続を読む", 10), "接続を読む");
+        let path = "源/とても/長い/道/接続.rs:88";
+        assert_eq!(cut_middle(path, 15), "源../接続.rs:88");
+        for text in [path, &"e\u{301}".repeat(60)] {
+            for width in 2..60 {
+                assert!(columns(&cut(text, width)) <= width, "{width}");
+                assert!(columns(&cut_middle(text, width)) <= width, "{width}");
+            }
         }
     }
 

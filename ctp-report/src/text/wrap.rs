@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use super::columns;
+use super::columns::{columns, head};
 
 /// Breaks a line into lines of at most `width` columns. Later lines are indented further than the first.
 /// Takes linear time, because names of the program may be long.
@@ -34,7 +34,14 @@ fn hanging_indent(line: &str, width: usize) -> String {
 /// The byte at which to break: after the last space, otherwise before the last part of a path or name,
 /// otherwise after the last character that fits. `None` if everything fits.
 fn break_at(line: &str, room: usize) -> Option<usize> {
-    let (most, next) = line.char_indices().nth(room)?;
+    let fitting = head(line, room).len();
+    let next = line[fitting..].chars().next()?;
+    // A line has at least one character, also if it is too wide.
+    let most = if fitting == 0 {
+        next.len_utf8()
+    } else {
+        fitting
+    };
     let head = &line[..most];
     // The mark of a header line is a part of its indent.
     let is_inside = |at: &usize| !line[..*at].trim_matches([' ', '#']).is_empty();
@@ -139,6 +146,17 @@ mod tests {
             assert!(lines.iter().all(|line| columns(line) <= width), "{lines:?}");
             assert_eq!(bare(&lines.concat()), bare(line), "{width}");
         }
+    }
+
+    #[test]
+    fn wide_characters_fill_lines() {
+        assert_eq!(
+            wrap("接続を読む関数の名前", 11),
+            ["接続を読む", "   関数の名", "   前"]
+        );
+        let marked = "e\u{301}".repeat(20);
+        assert_eq!(wrap(&marked, 20), [marked]);
+        assert_eq!(wrap("接続", 1).concat().replace(' ', ""), "接続");
     }
 
     #[test]

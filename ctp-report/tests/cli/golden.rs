@@ -45,6 +45,7 @@
 //! | AGG-18 | `filter_*_time`, `gate_filter_time`: coroutines whose latest wait or run began in a time |
 //! | AGG-18 | `filter_why*`, `json_filter_why`: the chosen coroutines, one after the other |
 //! | AGG-18 | `narrow_*`: pages in narrow terminals; rows that differ never look the same |
+//! | AGG-18 | `*_wide`: columns with characters of two columns and with combining marks are aligned |
 //! | AGG-19 | `histogram_summary`, `sites_summary`: an unfinished wait is an age |
 //! | AGG-22 | `histogram_mixed`: figures of a plain v1 peer, computed from its events |
 //! | CTP-21 | `stuck_busy`: coroutines that run, or were created and never ran |
@@ -58,6 +59,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use unicode_width::UnicodeWidthStr as _;
 
 use crate::test_dir::{TestDir, folder};
 
@@ -151,7 +154,7 @@ fn no_line_is_wider_than_the_terminal() {
             let status = text.lines().nth(1).unwrap_or("0").parse().ok();
             assert_eq!(output.status.code(), status, "{args:?}");
             for line in String::from_utf8(output.stdout).unwrap().lines() {
-                assert!(line.chars().count() <= columns, "{args:?}: {line}");
+                assert!(line.width() <= columns, "{args:?}: {line}");
             }
         }
     }

@@ -19,6 +19,7 @@ mod senders;
 mod stackful;
 mod summed;
 mod thread_events;
+mod wide;
 
 use builder::{Beat, Coroutine, MONOTONIC, MS, SECOND, Trace, wait};
 use ctp_trace::record::*;
@@ -72,6 +73,7 @@ fn of_waits() -> Vec<Named> {
         ("kept_thread", hogs::kept_thread()),
         ("inspected_threads", hogs::inspected_threads()),
         ("stackful", stackful::stackful()),
+        ("wide", wide::wide()),
     ]
 }
 
