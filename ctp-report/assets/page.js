@@ -45,25 +45,10 @@
     return verdict === 'UNKNOWN' ? 'verdict-unsure' : '';
   };
 
-  // Search. Each distinct text is compared once; then rows are found by the numbers of their texts.
+  // Search.
 
-  const lower = texts.map((text) => text.toLowerCase());
-  const searched = columns.filter((c) => c.kind === 'text');
   const idColumn = column.id.values;
-  const hitsOf = (word) => {
-    const pattern = /^\/(.+)\/$/.exec(word);
-    if (pattern) {
-      const expression = new RegExp(pattern[1], 'i');
-      return Uint8Array.from(texts, (text) => (expression.test(text) ? 1 : 0));
-    }
-    const part = word.toLowerCase();
-    return Uint8Array.from(lower, (text) => (text.includes(part) ? 1 : 0));
-  };
-  const matches = (word) => {
-    const hits = hitsOf(word);
-    return (row) => String(idColumn[row]) === word
-      || searched.some((c) => c.values[row] !== null && hits[c.values[row]] === 1);
-  };
+  const finder = rowFinder(data);
   const words = (query) => query.match(/\/.+\/|\S+/g) || [];
 
   let order = Array.from({ length: rowCount }, (_, row) => row);
@@ -75,8 +60,8 @@
   const filter = () => {
     const query = search.value.trim();
     try {
-      const tests = words(query).map(matches);
-      visible = tests.length ? order.filter((row) => tests.every((test) => test(row))) : order;
+      const found = words(query).map(finder.rowsWith);
+      visible = found.reduce((rows, of) => rows.filter((row) => of[row] === 1), order);
       search.setCustomValidity('');
     } catch (error) {
       search.setCustomValidity(error.message);
@@ -94,6 +79,7 @@
   let ranks = null;
   const rankOf = () => {
     if (ranks === null) {
+      const lower = finder.lowered();
       const numbers = texts.map((_, number) => number);
       numbers.sort((a, b) => (lower[a] < lower[b] ? -1 : lower[a] > lower[b] ? 1 : 0));
       ranks = new Uint32Array(texts.length);
@@ -107,8 +93,8 @@
     const rank = c.kind === 'text' ? rankOf() : null;
     const key = (row) => {
       const value = c.values[row];
-      if (value === null) return Infinity;
-      return rank ? rank[value] : value;
+      if (rank) return value === 0 ? Infinity : rank[value];
+      return value === null ? Infinity : value;
     };
     const sign = isDescending ? -1 : 1;
     order = order.slice().sort((a, b) => {
@@ -224,8 +210,7 @@
     return chain.childElementCount ? [element('div', '', 'Wakes that led here:'), chain] : [];
   };
   const source = (row) => {
-    const place = column.place.values[row];
-    const text = place === null ? '' : sources[place] || '';
+    const text = sources[column.place.values[row]] || '';
     if (!text) return [];
     const made = element('pre');
     text.split('\n').forEach((line, at) => {

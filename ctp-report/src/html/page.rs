@@ -6,7 +6,11 @@ use super::table::Table;
 use crate::text::xml::escape;
 
 const STYLE: &str = include_str!("../../assets/page.css");
-const SCRIPT: &str = include_str!("../../assets/page.js");
+/// The search, and then the rest, which uses it.
+const SCRIPT: &str = concat!(
+    include_str!("../../assets/search.js"),
+    include_str!("../../assets/page.js")
+);
 
 /// What a page has.
 pub struct Contents<'c> {

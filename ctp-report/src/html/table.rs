@@ -1,7 +1,8 @@
 //! A table of many rows, in the form that the script of the page reads.
 //!
 //! Most texts occur in many rows, so each distinct text is stored once, and columns hold numbers of
-//! texts. The script finds the matches of a search among the distinct texts first.
+//! texts. The script finds the matches of a search among the distinct texts first. Text number 0 is empty
+//! and stands for a text that is not known.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -31,7 +32,7 @@ struct Column {
     kind: Kind,
     /// Whether the column is in the table. The details of a row have all columns.
     is_shown: bool,
-    /// A value for each row; `None` if unknown.
+    /// A value for each row; `None` if unknown, and the number 0 for an unknown text.
     values: Vec<Option<u64>>,
 }
 
@@ -77,7 +78,7 @@ impl Table {
         });
         Table {
             row,
-            texts: Vec::new(),
+            texts: vec![String::new()],
             columns: columns.collect(),
             sources: BTreeMap::new(),
             numbers: HashMap::new(),
@@ -91,9 +92,10 @@ impl Table {
         self.rows += 1;
         for (at, value) in values.into_iter().enumerate() {
             let value = match value {
+                Value::Unknown if self.columns[at].kind == Kind::Text => Some(0),
                 Value::Unknown => None,
                 Value::Number(number) => Some(number),
-                Value::Text(text) if text.is_empty() => None,
+                Value::Text(text) if text.is_empty() => Some(0),
                 Value::Text(text) => Some(self.number(text)),
             };
             self.columns[at].values.push(value);
@@ -172,12 +174,12 @@ mod tests {
         table.add_source("a.rs:1", || unreachable!("the place is known"));
         let json = table.json();
         assert!(
-            json.contains(r#""texts":["a\u003c/script>","a.rs:1"]"#),
+            json.contains(r#""texts":["","a\u003c/script>","a.rs:1"]"#),
             "{json}"
         );
         assert!(json.contains(r#""values":[1,2,3,null]"#), "{json}");
-        assert!(json.contains(r#""values":[0,0,0,null]"#), "{json}");
-        assert!(json.contains(r#""sources":{"1":"#), "{json}");
+        assert!(json.contains(r#""values":[1,1,1,0]"#), "{json}");
+        assert!(json.contains(r#""sources":{"2":"#), "{json}");
         assert_eq!(table.describe(), "4 tasks");
     }
 }

@@ -185,6 +185,7 @@ fn table_is_searched_sorted_and_read_in_a_browser() {
          search('verdict STUCK?'); say(document.getElementById('count').textContent);
          search('STUCK?'); say(rows().length);
          search('/^fd 1[0-9] /'); say(rows().length);
+         search('/^$/'); say(document.getElementById('count').textContent);
          search('/(/'); say(document.getElementById('count').textContent);
          search('');
          document.querySelector('.head [data-key=id] button').click(); say(rows()[0].split('|')[0]);
@@ -200,6 +201,7 @@ fn table_is_searched_sorted_and_read_in_a_browser() {
         none,
         stuck,
         fds,
+        empty,
         wrong,
         least,
         largest,
@@ -215,8 +217,14 @@ fn table_is_searched_sorted_and_read_in_a_browser() {
         "{first}"
     );
     assert_eq!(
-        [&all[..], none, stuck, wrong],
-        ["202 of 202", "0 of 202", "3", "not a regular expression"]
+        [&all[..], none, stuck, empty, wrong],
+        [
+            "202 of 202",
+            "0 of 202",
+            "3",
+            "0 of 202",
+            "not a regular expression"
+        ]
     );
     assert!(fds.parse::<u32>().unwrap() > 0, "{fds}");
     assert_eq!([&least[..], largest], ["1", "299"]);
