@@ -16,6 +16,11 @@ const PROCESS: ProcessId = ProcessId(1);
 /// An address in the module.
 const ADDRESS: u64 = 0x1800;
 
+/// The same with a character that names of files and arguments cannot have.
+fn evil() -> String {
+    format!("\0{EVIL}")
+}
+
 /// A trace of three coroutines with such text in every field that can hold text.
 fn evil_trace(module: &str) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), &evil_start()).unwrap();
@@ -34,12 +39,12 @@ fn evil_trace(module: &str) -> Vec<u8> {
 
 fn evil_start() -> Start {
     Start {
-        recorder: EVIL.to_owned(),
-        host: EVIL.to_owned(),
+        recorder: evil(),
+        host: evil(),
         argv: vec![
             EVIL.into(),
             format!("-{EVIL}").into(),
-            b"\xff\x1b[2J".to_vec(),
+            b"\xff\0\x1b[2J".to_vec(),
         ],
         ..Start::default()
     }
@@ -66,13 +71,13 @@ fn process(module: &str) -> impl Iterator<Item = Record> {
 /// Sites 1 to 3: a source line, a function, and an address.
 fn evil_sites() -> impl Iterator<Item = Record> {
     let line = Place::Source {
-        file: format!("src/{EVIL}.rs"),
+        file: format!("src/{}.rs", evil()),
         line: 1,
         column: 1,
     };
     let function = Place::Function {
         address: ADDRESS,
-        name: format!("f::{EVIL}"),
+        name: format!("f::{}", evil()),
     };
     let places = [line, function, Place::Address(ADDRESS)];
     (1..).map(SiteId).zip(places).map(|(id, place)| {
@@ -87,7 +92,7 @@ fn evil_coroutine(number: u32) -> impl Iterator<Item = Record> {
     let birth = Birth {
         coroutine,
         process: PROCESS,
-        name: format!("{EVIL}{number}"),
+        name: format!("{}{number}", evil()),
         spawn_site: SiteId(number % 3 + 1),
         ..Birth::default()
     };
@@ -122,8 +127,18 @@ fn no_view_prints_control_characters() {
     let room = Room::new();
     let module = room.write(&format!("m{}", EVIL.replace('\n', "")), b"no program");
     room.write("ctp.data", &evil_trace(module.to_str().unwrap()));
-    let views: [&[&str]; 14] = [
+    let views: [&[&str]; 24] = [
         &[],
+        &["--json"],
+        &["--width", "40"],
+        &["--stuck", "--json"],
+        &["--stuck", "--width", "40"],
+        &["--tree", "--json"],
+        &["--tree", "--width", "40"],
+        &["--why", "--id", "1-3"],
+        &["--why", "--id", "1-3", "--json"],
+        &["--last-words", "--json"],
+        &["--export", "chrome"],
         &["--verbose"],
         &["--stuck"],
         &["--stuck", "--verbose", "--ids"],

@@ -4,7 +4,9 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, lchown, symlink};
 use std::path::PathBuf;
 
-use crate::room::{Room, Run, trace_of};
+use ctp_trace::record::Place;
+
+use crate::room::{Room, Run, trace, trace_of};
 
 const OTHER_USER: u32 = 4242;
 
@@ -150,22 +152,35 @@ fn with_small_files(room: &Room, option: &str, path: &str) -> std::process::Outp
     let script = "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\"";
     let mut command = std::process::Command::new("sh");
     command.args(["-c", script, env!("CARGO_BIN_EXE_ctp-report")]);
-    command.args(["-i", "ctp.data", option, path]);
+    command.args(["-i", "ctp.data"]);
+    command.args(option.split(' ')).arg(path);
     command.current_dir(room.path("")).output().unwrap()
+}
+
+/// A trace of which every output has more than 512 bytes.
+fn long_trace() -> Vec<u8> {
+    let name = "name".repeat(200);
+    let place = Place::Function { address: 1, name };
+    trace(Vec::new(), "task", place)
 }
 
 // CT-19
 #[test]
 fn no_half_file_stays_if_the_disk_is_full() {
     let room = Room::new();
-    room.write("ctp.data", &trace_of(Vec::new()));
+    room.write("ctp.data", &long_trace());
     room.write("old.html", b"an earlier page");
     for (option, path) in [
         ("--html", "new.html"),
         ("--html", "old.html"),
         ("--timeline", "new.svg"),
+        ("--flame", "flame.svg"),
+        ("--folded", "new.txt"),
+        ("--markdown", "new.md"),
+        ("--export chrome -o", "new.json"),
     ] {
         let run = with_small_files(&room, option, path);
+        assert_eq!(run.status.code(), Some(1), "{option}");
         let error = String::from_utf8(run.stderr).unwrap();
         assert!(
             error.contains(&format!("cannot write {path}")),
@@ -173,6 +188,34 @@ fn no_half_file_stays_if_the_disk_is_full() {
         );
         let left = fs::read(room.path(path)).unwrap_or_default();
         assert!(left.is_empty(), "{option} left {} bytes", left.len());
+        assert_eq!(room.path(path).exists(), path == "old.html", "{option}");
     }
-    assert!(!room.path("new.html").exists() && !room.path("new.svg").exists());
+}
+
+// CT-19
+#[test]
+fn a_full_standard_output_is_an_error() {
+    let room = Room::new();
+    room.write("ctp.data", &long_trace());
+    let views: [&[&str]; 9] = [
+        &[],
+        &["--json"],
+        &["--stuck"],
+        &["--why", "1"],
+        &["--dump"],
+        &["--html", "-"],
+        &["--folded", "-"],
+        &["--export", "csv"],
+        &["--man"],
+    ];
+    for view in views {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = room.command(view).stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{view:?}");
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            error.contains("No space left on device"),
+            "{view:?}: {error}"
+        );
+    }
 }

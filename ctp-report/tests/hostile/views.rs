@@ -115,6 +115,27 @@ fn each_view_of_long_names_is_bounded() {
 
 // CT-21
 #[test]
+fn names_of_a_mebibyte_are_cut_in_each_view() {
+    let long = "n".repeat(1 << 20);
+    let function = |number| Place::Function {
+        address: 0x1000,
+        name: format!("{number}{long}"),
+    };
+    let of_lines = trace(3, |number| line(format!("{number}{long}.rs"), number));
+    for trace in [of_lines, trace(3, function)] {
+        let room = Room::new();
+        room.write("ctp.data", &trace);
+        for view in VIEWS.into_iter().chain([&["--stuck", "--width", "40"][..]]) {
+            let run = room.run(view);
+            assert_eq!(run.status, Some(0), "{view:?} {}", run.stderr);
+            let length = run.stdout.len();
+            assert!(length < 1 << 20, "{view:?}: {length} bytes");
+        }
+    }
+}
+
+// CT-21
+#[test]
 fn each_view_of_many_groups_is_bounded() {
     let trace = trace(25_000, |number| line("src/main.rs".to_owned(), number));
     check(&trace, &VIEWS, &["--max-memory", "64M"], 64 * MIB);
