@@ -113,12 +113,16 @@
 
   // The rows in view.
 
-  // All rows have the same columns, as wide as their longest text, up to a limit.
+  // All rows have the same columns, as wide as their longest text, up to a limit. East Asian characters
+  // take twice the width of others.
   const MOST = 72;
+  const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]/g;
+  const isWide = texts.some((text) => /[\u1100-\uffff]/.test(text));
+  const columnsOf = (text) => text.length + (isWide ? (text.match(WIDE) || []).length : 0);
   const lengthOf = (c) => {
     const length = (value) => {
       if (value === null) return 0;
-      return c.kind === 'text' ? texts[value].length : c.kind === 'number' ? String(value).length : 11;
+      return c.kind === 'text' ? columnsOf(texts[value]) : c.kind === 'number' ? String(value).length : 11;
     };
     const longest = c.values.reduce((most, value) => Math.max(most, length(value)), c.title.length + 3);
     return Math.min(MOST, longest);

@@ -233,6 +233,24 @@ fn table_is_searched_sorted_and_read_in_a_browser() {
 }
 
 #[test]
+fn wide_names_have_room_in_the_table() {
+    let Some(browser) = browser() else { return };
+    let test_dir = TestDir::new();
+    let output = run(
+        &test_dir,
+        browser,
+        &page(&test_dir, "wide"),
+        "say(document.querySelector('.row').style.gridTemplateColumns);",
+    );
+    // The function takes 14 columns and the place 48, as in the table of sites.
+    let template = output.concat();
+    assert!(
+        template.contains("calc(14ch + 16px) calc(48ch + 16px)"),
+        "{template}"
+    );
+}
+
+#[test]
 fn findings_are_there_without_scripts() {
     let Some(browser) = browser() else { return };
     let test_dir = TestDir::new();
