@@ -5,6 +5,7 @@
 //! they can be read without scripts; only the table needs a script. The graphics are complete SVG files
 //! in frames of their own, so that their styles and scripts do not mix with those of the page.
 
+mod charts;
 mod coroutines;
 mod page;
 mod table;
@@ -14,7 +15,7 @@ use std::io::Write;
 
 use anyhow::Result;
 
-use crate::config::filter::Filter;
+use crate::config::filter::{Filter, Period};
 use crate::config::{Config, Detail, HtmlView, StuckView};
 use crate::document::{self, Output};
 use crate::evidence::selection::Selection;
@@ -22,8 +23,8 @@ use crate::load::{self, Input, Model};
 use crate::names::Names;
 use crate::output;
 use crate::text::{Page, Sections, escape};
-use crate::views::timeline::Population;
-use crate::views::{flame, stacks, stuck};
+use crate::views::{stacks, stuck};
+use charts::Charts;
 use page::{Contents, Graphic};
 use table::Table;
 
@@ -33,17 +34,20 @@ use table::Table;
 /// If the trace cannot be read or has no coroutines, or the file cannot be written.
 pub fn show(config: &Config, view: &HtmlView, out: &mut dyn Write) -> Result<()> {
     let input = load::open(config)?;
-    let model = input.model_before_shutdown()?;
-    let mut names = document::names(config, &input, &model);
+    let (whole, charts) = Charts::read(&input, Period::default(), Selection::default())?;
+    let earlier = input.before_shutdown(&whole)?;
+    let model = earlier.as_ref().unwrap_or(&whole);
+    let mut names = document::names(config, &input, model);
     let title = view.title.as_deref().map(escape);
     let title = title.unwrap_or_else(|| format!("{}: what is stuck", model.program_name()));
-    let findings = findings(config, view, (&input, &model, &mut names))?;
-    let table = table(&model, &names, &view.stuck, &config.filter);
+    let findings = findings(config, view, (&input, model, &mut names))?;
+    let table = table(model, &names, &view.stuck, &config.filter);
+    let read = (&input, &whole, &mut names);
     let file = page::write(&Contents {
         title: &title,
         findings: &findings,
         table: &table,
-        graphics: &graphics(config, view, (&input, &model, &mut names))?,
+        graphics: &graphics(config, view, read, charts)?,
     });
     let is_file = output::save(&view.html, file.as_bytes(), out)?;
     let (path, rows) = (view.html.display(), table.describe());
@@ -75,11 +79,13 @@ fn table(model: &Model, names: &Names, view: &StuckView, filter: &Filter) -> Tab
     }
 }
 
-/// The timeline and the flame graph of a recording, or the stacks that inspections found.
+/// The timeline and the flame graph of a recording, or the stacks that inspections found. `charts` are those
+/// of the whole trace.
 fn graphics(
     config: &Config,
     view: &HtmlView,
     (input, model, names): (&Input, &Model, &mut Names),
+    charts: Charts,
 ) -> Result<Vec<Graphic>> {
     let config = &Config {
         filter: config.filter.for_graphics(),
@@ -90,14 +96,10 @@ fn graphics(
         let drawn = stacks::draw_all(config, (input, model, names), threshold)?;
         return Ok(Vec::from_iter(drawn.map(Graphic::stacks)));
     }
-    let selection = match config.filter.is_empty() {
-        true => Selection::default(),
-        false => document::select(config, input)?.2,
-    };
-    let population = Population::read(input, config.filter.time, &selection)?;
-    let timeline = population.draw(input, (names, &selection), threshold, None)?;
-    let title = format!("{}: waiting time of its coroutines", model.program_name());
-    let flame = flame::draw_waits(input, names, &selection, &title)?;
-    let timeline = [Graphic::timeline(timeline.svg)].into_iter();
-    Ok(timeline.chain(flame.map(Graphic::flame)).collect())
+    if config.filter.is_empty() {
+        return charts.draw((input, model, names), threshold);
+    }
+    let (.., selection) = document::select(config, input)?;
+    let (model, charts) = Charts::read(input, config.filter.time, selection)?;
+    charts.draw((input, &model, names), threshold)
 }

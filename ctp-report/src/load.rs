@@ -153,11 +153,22 @@ impl Input<'_> {
     /// As for [`model`](Self::model).
     pub fn model_before_shutdown(&self) -> Result<Model> {
         let model = self.model(|_, _| {}, |_, _| {})?;
+        let earlier = self.before_shutdown(&model)?;
+        Ok(earlier.unwrap_or(model))
+    }
+
+    /// Reads the state just before processes dropped waiting coroutines when they ended. Returns `None` if
+    /// none did, so that `model` has this state.
+    ///
+    /// # Errors
+    /// As for [`model`](Self::model).
+    pub fn before_shutdown(&self, model: &Model) -> Result<Option<Model>> {
         let shutdowns = model.trace_model.shutdowns();
         if shutdowns.is_empty() {
-            return Ok(model);
+            return Ok(None);
         }
-        self.model_of(TraceModel::before(shutdowns), |_, _| {}, |_, _| {})
+        let earlier = TraceModel::before(shutdowns);
+        self.model_of(earlier, |_, _| {}, |_, _| {}).map(Some)
     }
 
     /// Reads a model of the records for which `admit` holds.

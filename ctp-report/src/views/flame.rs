@@ -6,14 +6,12 @@ pub mod text;
 use std::io::Write;
 
 use anyhow::{Result, bail};
-use ctp_trace::TraceModel;
-use ctp_trace::model::Span;
 use serde_json::{Value, json};
 
 use crate::config::{By, Config, FlameView};
 use crate::document::flame_graph::{self, Widths};
 use crate::evidence::selection::Selection;
-use crate::load::{self, Input, Model};
+use crate::load::{self, Model};
 use crate::names::Names;
 use crate::text::{escape, units};
 use crate::views::flame::model::{Folder, Stacks};
@@ -48,28 +46,21 @@ pub fn show(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()
     Ok(document::json::write(trace, fields, out)?)
 }
 
-/// Draws the waiting time of a trace. Returns `None` if no coroutine waited.
+/// Draws the time that a folder has added up. Returns `None` if no coroutine waited.
 ///
 /// # Errors
-/// If the trace cannot be read.
+/// If the graph cannot be drawn.
 pub fn draw_waits(
-    input: &Input,
-    names: &Names,
+    folder: Folder,
+    (model, names): (&Model, &Names),
     selection: &Selection,
     title: &str,
 ) -> Result<Option<String>> {
-    let mut folder = Folder::new(By::Wait);
-    let add = |trace_model: &TraceModel, span: &Span| {
-        if let Some(part) = selection.clip(span) {
-            folder.add(trace_model, &part);
-        }
-    };
-    let model = input.model(|_, _| {}, add)?;
-    let stacks = folder.finish(&model, names, selection);
+    let stacks = folder.finish(model, names, selection);
     if stacks.is_empty() {
         return Ok(None);
     }
-    let (folded, about) = (text::folded(&stacks), stacks_and_time(&model, &stacks));
+    let (folded, about) = (text::folded(&stacks), stacks_and_time(model, &stacks));
     flame_graph::flame(&folded, title, &about, Widths::WaitingTime).map(Some)
 }
 

@@ -6,8 +6,10 @@ pub mod svg;
 use std::io::Write;
 
 use anyhow::Result;
-use ctp_trace::record::{CoroutineId, Nanos};
+use ctp_trace::TraceModel;
+use ctp_trace::record::{CoroutineId, Nanos, Record};
 
+use crate::config::filter::Period;
 use crate::config::{Config, TimelineView};
 use crate::evidence::selection::Selection;
 use crate::findings::Finding as _;
@@ -30,77 +32,74 @@ pub fn show(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result
         .transpose()?;
     let selection = selected.map(|(.., selection)| selection);
     let selection = selection.unwrap_or_default();
-    let population = Population::read(&input, config.filter.time, &selection)?;
-    let names = document::names(config, &input, &population.model);
-    let about = (&names, &selection);
-    let drawn = population.draw(&input, about, view.threshold, view.title.as_deref())?;
+    let mut population = Population::of(&input, config.filter.time)?;
+    let model = input.model(
+        |trace_model, record| population.note(trace_model, record, &selection),
+        |_, _| {},
+    )?;
+    model.check_not_empty()?;
+    let names = document::names(config, &input, &model);
+    let read = (&input, &model, &names);
+    let drawn = population.draw(read, &selection, view.threshold, view.title.as_deref())?;
     let is_file = output::save(&view.svg, drawn.svg.as_bytes(), out)?;
     let (path, about) = (view.svg.display(), drawn.about);
     let message = is_file.then(|| format!("wrote {path} ({about}); open it in a browser"));
     document::confirm(config, message, out)
 }
 
-/// The coroutines that lived in the shown time: the first of two passes over the trace.
+/// The coroutines that lived in the shown time, which are collected while a model is read.
 pub struct Population {
-    model: Model,
     observed: ObservedPopulation,
-    scale: Scale,
+    from: Nanos,
+    to: Option<Nanos>,
 }
 
 impl Population {
-    /// Collects the selected coroutines. `time` is the start and the end of the shown time; `None` is the end of the
-    /// trace.
+    /// No coroutines yet. `time` is the start and the end of the shown time; `None` is the end of the trace.
     ///
     /// # Errors
-    /// If the trace cannot be read, or has no coroutine.
-    pub fn read(
-        input: &Input,
-        time: (Nanos, Option<Nanos>),
-        selection: &Selection,
-    ) -> Result<Self> {
+    /// If the trace cannot be read.
+    pub fn of(input: &Input, time: Period) -> Result<Self> {
         let (from, to) = match time {
             (Nanos(0), None) => (input.since()?, None),
             requested => requested,
         };
         let window = Scale::new(from, to.unwrap_or(Nanos(u64::MAX)));
-        let mut observed = ObservedPopulation::new(window);
-        let model = input.model(
-            |trace_model, record| {
-                if selection.keeps(record) {
-                    observed.note(trace_model, record);
-                }
-            },
-            |_, _| {},
-        )?;
-        model.check_not_empty()?;
-        let end = model.duration();
-        let scale = Scale::new(from, to.map_or(end, |to| to.min(end)));
         Ok(Population {
-            model,
-            observed,
-            scale,
+            observed: ObservedPopulation::new(window),
+            from,
+            to,
         })
     }
 
-    /// Draws the timeline: the second pass, which collects the events of the selected coroutines.
+    /// Notes a record, before the model does.
+    pub fn note(&mut self, trace_model: &TraceModel, record: &Record, selection: &Selection) {
+        if selection.keeps(record) {
+            self.observed.note(trace_model, record);
+        }
+    }
+
+    /// Draws the timeline. Reads the trace again for the events of the selected coroutines.
     ///
     /// # Errors
     /// If the trace cannot be read, or no coroutine lived in the shown time.
     pub fn draw(
         self,
-        input: &Input,
-        (names, selected): (&Names, &Selection),
+        (input, model, names): (&Input, &Model, &Names),
+        selected: &Selection,
         threshold: Nanos,
         title: Option<&str>,
     ) -> Result<Drawn> {
         let Population {
-            model,
             mut observed,
-            scale,
+            from,
+            to,
         } = self;
+        let end = model.duration();
+        let scale = Scale::new(from, to.map_or(end, |to| to.min(end)));
         let threads = observed.threads();
         let lives = std::mem::take(&mut observed.lives).pick(&model.trace_model, &scale);
-        let crash = Option::<Crash>::find(&model, names);
+        let crash = Option::<Crash>::find(model, names);
         let crashed = crash.as_ref().and_then(Crash::culprit);
         let crashed = crashed.map(|culprit| CoroutineId(culprit.id));
         let alive = model::alive(&model.trace_model, threshold);
@@ -110,7 +109,7 @@ impl Population {
         let chart = Chart {
             rows: &rows,
             arrows: &arrows,
-            model: &model,
+            model,
             names,
             selection: &selection,
             blocks: &model.trace_model.blocks(),
