@@ -120,7 +120,8 @@ pub(super) struct FilterArgs {
     state: Vec<String>,
     /// Show only this span of the recording: `1s,5s`, or `500ms,` for everything after 500 ms. Views that
     /// list coroutines (--stuck, --stacks, --last-words, --tree, --why, --markdown, --html) show those whose
-    /// latest wait or run began then; verdicts are based on the whole recording
+    /// latest wait or run began then; verdicts are based on the whole recording, and the graphics of --html
+    /// show the span
     #[arg(long, value_name = "FROM,TO", value_parser = values::parse_window)]
     time: Option<Period>,
 }

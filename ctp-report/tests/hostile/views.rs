@@ -7,7 +7,7 @@ use ctp_trace::record::*;
 use crate::room::{MIB, Room};
 
 /// Every view, and its document in JSON where there is one.
-const VIEWS: [&[&str]; 22] = [
+const VIEWS: [&[&str]; 24] = [
     &[],
     &["--verbose"],
     &["--json"],
@@ -17,6 +17,8 @@ const VIEWS: [&[&str]; 22] = [
     &["--tree"],
     &["--tree", "--json"],
     &["--why", "1"],
+    &["--why", "--id", "1-30000", "--ids"],
+    &["--why", "--id", "1-30000", "--json"],
     &["--histogram"],
     &["--histogram", "--json"],
     &["--last-words", "--json"],
