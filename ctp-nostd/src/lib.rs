@@ -163,7 +163,7 @@ pub use memory::{CompactRegion, Refused, Region, RegionOf, ShortLanes, alloc, la
 pub use platform::{Local, Platform, Probe, ProbeLayout};
 #[cfg(all(target_has_atomic = "64", not(ctp_split_words)))]
 pub use protocol::holders;
-pub use protocol::intern::site;
+pub use protocol::intern::{call_site, site};
 pub use protocol::wait::{
     Resource, WAIT_EARLIER_WAKER, WAIT_IDLE, WAIT_ONE_OF_SEVERAL, WAIT_UNREGISTERED, Wait, WaitKind,
 };

@@ -38,7 +38,7 @@ const CLONE_UNIT: u64 = 1 << 32;
 
 /// Announces a wait. Of the waits announced in one run of a coroutine, the latest is kept.
 #[inline]
-pub(crate) fn announce(local: &Local, site: SiteWord, wait: &Wait) {
+pub(crate) fn announce<S>(local: &Local, site: SiteWord, wait: &Wait<S>) {
     let code = match announced(local) {
         0 => {
             begin(local);
@@ -177,13 +177,13 @@ fn change(local: &Local, to: impl FnOnce(u64) -> u64) {
 
 /// Whether the wait was announced before in this run: a future that is polled twice counts as a single
 /// wait.
-fn is_same_wait(local: &Local, site: SiteWord, wait: &Wait) -> bool {
+fn is_same_wait<S>(local: &Local, site: SiteWord, wait: &Wait<S>) -> bool {
     local.announced_site.load(Ordering::Relaxed) == site.0
         && local.announced_arg.load(Ordering::Relaxed) == wait.resource
 }
 
 /// Several waits are expected to be long only if each of them is.
-fn combine_codes(before: u8, is_same: bool, wait: &Wait) -> u8 {
+fn combine_codes<S>(before: u8, is_same: bool, wait: &Wait<S>) -> u8 {
     let code = wait.code() | before & WAIT_ONE_OF_SEVERAL;
     if is_same {
         code

@@ -13,7 +13,6 @@
 //! Any unusual condition falls through to `slow_path.rs`, which takes the same steps. So the usual
 //! path through this file has no alternatives and no calls. For `MODE` see `platform/mode.rs`.
 
-use core::panic::Location;
 use core::sync::atomic::compiler_fence;
 
 use super::payload::{EventPayload, code};
@@ -23,6 +22,7 @@ use crate::platform::mode::{ANY, RecordingMode, USUAL, USUAL_FLIGHT, in_mode};
 use crate::platform::{Local, Platform, Probe, ProbeLayout, attachment};
 use crate::protocol::aggregate::Bins;
 use crate::protocol::control::FREEZES;
+use crate::protocol::intern::call_site::CallSite;
 use crate::protocol::intern::site::SiteWord;
 use crate::protocol::lane::Payload;
 use crate::protocol::slot::{self, Epoch, EventKind, Tail};
@@ -44,16 +44,22 @@ impl<P: Platform, L: ProbeLayout> StationHandle<P, L> {
 
     /// Emits a suspend, which the filter keeps. Its site is looked up only here.
     #[inline(always)]
-    pub fn emit_suspend(&self, local: Option<&Local>, wait: Wait, addr: u64, wake_seen: u16) {
+    pub fn emit_suspend<S: CallSite>(
+        &self,
+        local: Option<&Local>,
+        wait: Wait<S>,
+        addr: u64,
+        wake_seen: u16,
+    ) {
         let (place, arg, code) = (wait.place, wait.resource, code(wait.code(), wake_seen));
-        in_mode!(self.probe, MODE => self.suspends::<MODE>(local, place, arg, addr, code));
+        in_mode!(self.probe, MODE => self.suspends::<MODE, S>(local, place, arg, addr, code));
     }
 
     #[inline(never)]
-    fn suspends<const MODE: RecordingMode>(
+    fn suspends<const MODE: RecordingMode, S: CallSite>(
         &self,
         local: Option<&Local>,
-        place: &'static Location<'static>,
+        place: S,
         arg: u64,
         addr: u64,
         code: u32,

@@ -1,11 +1,10 @@
 //! The site word of an event: a line, a function, or the end of an await chain.
 
-use core::panic::Location;
-
 use crate::platform::{Platform, Probe, ProbeLayout};
 #[cfg(feature = "alloc")]
 use crate::protocol::branches::{self, Set};
 use crate::protocol::chain::{self, Chain};
+use crate::protocol::intern::call_site::CallSite;
 use crate::protocol::intern::site::{self, SiteWord};
 use crate::protocol::intern::{self, Cache, Entry};
 use crate::sync::Ordering;
@@ -16,15 +15,14 @@ static CHAINS: Cache = Cache::new();
 impl<P: Platform, L: ProbeLayout> Probe<P, L> {
     /// The word that stands for this source line in an event.
     #[inline(always)]
-    pub(crate) fn site(&self, place: &'static Location<'static>) -> SiteWord {
-        let pointer = core::ptr::from_ref(place).addr() as u64;
-        site::cached(pointer, self.attachment, || self.line_site(place))
+    pub(crate) fn site<S: CallSite>(&self, place: S) -> SiteWord {
+        site::cached(place.key(), self.attachment, || self.line_site(place))
     }
 
     #[cold]
     #[inline(never)]
-    fn line_site(&self, place: &'static Location<'static>) -> u32 {
-        self.intern_site(&Entry::source(place))
+    fn line_site<S: CallSite>(&self, place: S) -> u32 {
+        place.entry().map_or(0, |entry| self.intern_site(&entry))
     }
 
     /// The word that stands for this function in an event. Not cached by address: the linker may

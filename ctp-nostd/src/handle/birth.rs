@@ -10,6 +10,7 @@ use super::waker::Waker;
 use crate::event::{EventPayload, StationHandle};
 use crate::memory::{RegionOf, alloc};
 use crate::platform::{Platform, Probe, ProbeLayout};
+use crate::protocol::intern::call_site::CallSite;
 use crate::protocol::intern::{self, Entry};
 use crate::protocol::slot::EventKind;
 
@@ -42,12 +43,7 @@ impl<P: Platform, L: ProbeLayout> Probe<P, L> {
     }
 
     /// Records the birth of a coroutine of this kind, spawned at `place`.
-    pub fn born_as(
-        self,
-        name: &str,
-        kind: Kind,
-        place: &'static Location<'static>,
-    ) -> Coroutine<P, L> {
+    pub fn born_as<S: CallSite>(self, name: &str, kind: Kind, place: S) -> Coroutine<P, L> {
         match self.is_live().then(|| self.claim_station()).flatten() {
             Some(index) => self.move_in(index, kind, self.name(name, place)),
             None => Coroutine::mute(),
@@ -100,7 +96,7 @@ impl<P: Platform, L: ProbeLayout> Probe<P, L> {
             .or_else(|| alloc::claim(&header.allocated_count, max, &header.refused))
     }
 
-    fn name(self, name: &str, place: &'static Location<'static>) -> u32 {
+    fn name<S: CallSite>(self, name: &str, place: S) -> u32 {
         if self.region.extended {
             self.name_at(name, self.site(place).interned())
         } else {

@@ -1,7 +1,6 @@
 //! The handle that a coroutine owns. The life of the handle is the life of the coroutine.
 
 use core::cell::Cell;
-use core::panic::Location;
 
 use super::birth::Kind;
 use crate::event::EventPayload;
@@ -15,6 +14,7 @@ use crate::platform::Probe;
 use crate::platform::mode::{RecordingMode, in_mode};
 use crate::platform::{Attached, AttachedOnce, Local, Platform, ProbeLayout, local};
 use crate::protocol::chain::FoundWait;
+use crate::protocol::intern::call_site::{CallSite, StoredCallSite};
 use crate::protocol::intern::site::SiteWord;
 use crate::protocol::live_wakers;
 use crate::protocol::slot::EventKind;
@@ -75,7 +75,7 @@ enum Knowledge {
 /// What is remembered of a coroutine that was born without a recorder.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
-    pub place: &'static Location<'static>,
+    pub place: StoredCallSite,
     pub kind: Kind,
     /// The name of its type; empty if not known.
     pub type_name: &'static str,
@@ -185,7 +185,7 @@ impl<P: Platform, L: ProbeLayout> Coroutine<P, L> {
     /// Records that the coroutine waits from now on. Call this before another thread can resume the
     /// coroutine.
     #[inline(always)] // as for `run`
-    pub fn suspend(&self, wait: Wait) {
+    pub fn suspend<S: CallSite>(&self, wait: Wait<S>) {
         let Some(handle) = self.handle.live() else {
             return;
         };
@@ -205,7 +205,7 @@ impl<P: Platform, L: ProbeLayout> Coroutine<P, L> {
     /// before the switch back. Where that is not possible, call `run` in the same function, right
     /// after the switch back.
     #[inline(always)] // the position is that of the caller
-    pub fn suspend_with_stack(&self, wait: Wait) {
+    pub fn suspend_with_stack<S: CallSite>(&self, wait: Wait<S>) {
         let Some(handle) = self.handle.live() else {
             return;
         };
@@ -226,16 +226,16 @@ impl<P: Platform, L: ProbeLayout> Coroutine<P, L> {
     /// less than the two calls. Call this right before the switch of stacks, and before another
     /// thread can resume this coroutine.
     #[inline]
-    pub fn switch_to(&self, wait: Wait, next: &Self) {
+    pub fn switch_to<S: CallSite>(&self, wait: Wait<S>, next: &Self) {
         match self.handle.live() {
-            Some(handle) => in_mode!(handle.probe, MODE => self.switch_as::<MODE>(wait, next)),
+            Some(handle) => in_mode!(handle.probe, MODE => self.switch_as::<MODE, S>(wait, next)),
             None => next.runs_alone(),
         }
     }
 
     /// Records a switch from this coroutine, which is recorded.
     #[inline(never)]
-    fn switch_as<const MODE: RecordingMode>(&self, wait: Wait, next: &Self) {
+    fn switch_as<const MODE: RecordingMode, S: CallSite>(&self, wait: Wait<S>, next: &Self) {
         let (Some(handle), Some(next_handle)) = (self.handle.get(), next.handle.live()) else {
             return self.switch_to_unrecorded(wait, next);
         };
@@ -266,7 +266,7 @@ impl<P: Platform, L: ProbeLayout> Coroutine<P, L> {
     /// Records a switch to a coroutine that is not recorded so far, as two calls.
     #[cold]
     #[inline(never)]
-    fn switch_to_unrecorded(&self, wait: Wait, next: &Self) {
+    fn switch_to_unrecorded<S: CallSite>(&self, wait: Wait<S>, next: &Self) {
         self.suspend(wait);
         next.run();
     }
@@ -274,11 +274,11 @@ impl<P: Platform, L: ProbeLayout> Coroutine<P, L> {
     /// Records a switch under a filter. Both events are judged by the same control word.
     #[cold]
     #[inline(never)]
-    fn switch_under(
+    fn switch_under<S: CallSite>(
         &self,
         control: u32,
         handle: &StationHandle<P, L>,
-        wait: Wait,
+        wait: Wait<S>,
         next: &Self,
         next_handle: &StationHandle<P, L>,
     ) {

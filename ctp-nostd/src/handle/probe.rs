@@ -7,6 +7,7 @@ use crate::event::{CurrentCoroutine, announce, laneless_word};
 use crate::memory::{RegionOf, layout};
 use crate::platform::mode::{ANY, USUAL, USUAL_FLIGHT};
 use crate::platform::{Platform, Probe, ProbeLayout, attachment, local};
+use crate::protocol::intern::call_site::CallSite;
 use crate::protocol::lane::{
     HELD_BY_COROUTINE, HELD_BY_THREAD, HELD_BY_UNKNOWN, HELD_SHARED, Payload, RingMark,
     ThreadEventKind,
@@ -64,7 +65,7 @@ impl<P: Platform, L: ProbeLayout> Probe<P, L> {
     /// another coroutine runs on this thread, or when this coroutine ends or suspends with a wait
     /// of its own.
     #[inline]
-    pub fn waits_for(self, wait: Wait) {
+    pub fn waits_for<S: CallSite>(self, wait: Wait<S>) {
         let Some(local) = local::<P>().filter(|_| self.is_live()) else {
             return;
         };
@@ -83,12 +84,17 @@ impl<P: Platform, L: ProbeLayout> Probe<P, L> {
     /// lock or a channel, and a `u64` is a number that the program defines, even if it is an address.
     #[track_caller]
     pub fn closed(self, resource: impl Into<Resource>) {
+        self.closed_at(resource, Location::caller());
+    }
+
+    /// Like [`closed`](Self::closed), at this site.
+    pub fn closed_at<S: CallSite>(self, resource: impl Into<Resource>, place: S) {
         let Resource { kind, number } = resource.into();
         if self.is_live() && !self.region.header.is_stopped() {
             self.emit_record(Payload {
                 kind: ThreadEventKind::Close as u8,
                 wait_kind: kind as u8,
-                site: self.site(Location::caller()).0,
+                site: self.site(place).0,
                 arg: number,
                 ..Payload::default()
             });
@@ -118,7 +124,7 @@ impl<P: Platform, L: ProbeLayout> Probe<P, L> {
     /// such as a future that takes a lock. Pass the user's line that made the future, as for its
     /// [`Wait`].
     #[inline]
-    pub fn acquired_at(self, resource: impl Into<Resource>, place: &'static Location<'static>) {
+    pub fn acquired_at<S: CallSite>(self, resource: impl Into<Resource>, place: S) {
         self.emit_hold(ThreadEventKind::Acquire, 0, resource.into(), place);
     }
 
@@ -136,11 +142,7 @@ impl<P: Platform, L: ProbeLayout> Probe<P, L> {
     /// Like [`acquired_shared`](Self::acquired_shared), at this site. See
     /// [`acquired_at`](Self::acquired_at).
     #[inline]
-    pub fn acquired_shared_at(
-        self,
-        resource: impl Into<Resource>,
-        place: &'static Location<'static>,
-    ) {
+    pub fn acquired_shared_at<S: CallSite>(self, resource: impl Into<Resource>, place: S) {
         self.emit_hold(
             ThreadEventKind::Acquire,
             HELD_SHARED,
@@ -156,21 +158,22 @@ impl<P: Platform, L: ProbeLayout> Probe<P, L> {
     #[inline]
     #[track_caller]
     pub fn released(self, resource: impl Into<Resource>) {
-        self.emit_hold(
-            ThreadEventKind::Release,
-            0,
-            resource.into(),
-            Location::caller(),
-        );
+        self.released_at(resource, Location::caller());
+    }
+
+    /// Like [`released`](Self::released), at this site.
+    #[inline]
+    pub fn released_at<S: CallSite>(self, resource: impl Into<Resource>, place: S) {
+        self.emit_hold(ThreadEventKind::Release, 0, resource.into(), place);
     }
 
     #[inline(never)]
-    fn emit_hold(
+    fn emit_hold<S: CallSite>(
         self,
         kind: ThreadEventKind,
         mark: u64,
         resource: Resource,
-        place: &'static Location<'static>,
+        place: S,
     ) {
         if !self.is_live() || self.region.header.is_stopped() {
             return;

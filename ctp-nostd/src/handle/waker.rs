@@ -9,6 +9,7 @@ use crate::platform::Attached;
 use crate::platform::Probe;
 use crate::platform::mode::{RecordingMode, in_mode};
 use crate::platform::{Platform, ProbeLayout, attachment};
+use crate::protocol::intern::call_site::CallSite;
 use crate::protocol::intern::site::SiteWord;
 use crate::protocol::lane::{Payload, ThreadEventKind};
 #[cfg(feature = "alloc")]
@@ -90,10 +91,10 @@ impl<P: Platform, L: ProbeLayout> Waker<P, L> {
     /// Like [`wake`](Self::wake), from this site: the runtime may know better which line of the
     /// program caused the wake.
     #[inline]
-    pub fn wake_at(&self, place: &'static Location<'static>) {
+    pub fn wake_at<S: CallSite>(&self, place: S) {
         let Some(target) = self.target() else { return };
         match self.recording() {
-            Some(probe) => in_mode!(probe, MODE => target.wake_at::<MODE, P>(probe, place)),
+            Some(probe) => in_mode!(probe, MODE => target.wake_at::<MODE, P, S>(probe, place)),
             None => target.wake_alone::<P>(),
         }
     }
@@ -154,10 +155,10 @@ impl<L: Layout> Count<L> {
 
 impl<L: ProbeLayout> Target<L> {
     #[inline(never)]
-    fn wake_at<const MODE: RecordingMode, P: Platform>(
+    fn wake_at<const MODE: RecordingMode, P: Platform, S: CallSite>(
         &self,
         probe: &Probe<P, L>,
-        place: &'static Location<'static>,
+        place: S,
     ) {
         self.wake_as::<MODE, P>(probe, || probe.site(place));
     }

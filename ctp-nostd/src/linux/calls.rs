@@ -8,6 +8,7 @@ use super::{Linux, Task, session};
 use crate::handle::Kind;
 use crate::handle::coroutine::Origin;
 use crate::platform::Probe;
+use crate::protocol::intern::call_site::CallSite;
 use crate::protocol::wait::{Resource, Wait};
 
 /// The probe of this program, if a recorder records the program. In the fork of an attached program,
@@ -57,7 +58,7 @@ pub fn probe() -> Option<Probe<Linux>> {
 /// # assert!(polled.is_pending());
 /// ```
 #[inline]
-pub fn waits_for(wait: Wait) {
+pub fn waits_for<S: CallSite>(wait: Wait<S>) {
     if let Some(probe) = probe() {
         probe.waits_for(wait);
     }
@@ -97,7 +98,7 @@ pub fn acquired(resource: impl Into<Resource>) {
 
 /// Like [`acquired`], at this site, for callers that are not user code. See [`Probe::acquired_at`].
 #[inline]
-pub fn acquired_at(resource: impl Into<Resource>, place: &'static Location<'static>) {
+pub fn acquired_at<S: CallSite>(resource: impl Into<Resource>, place: S) {
     if let Some(probe) = probe() {
         probe.acquired_at(resource, place);
     }
@@ -116,7 +117,7 @@ pub fn acquired_shared(resource: impl Into<Resource>) {
 /// Like [`acquired_shared`], at this site, for callers that are not user code. See
 /// [`Probe::acquired_at`].
 #[inline]
-pub fn acquired_shared_at(resource: impl Into<Resource>, place: &'static Location<'static>) {
+pub fn acquired_shared_at<S: CallSite>(resource: impl Into<Resource>, place: S) {
     if let Some(probe) = probe() {
         probe.acquired_shared_at(resource, place);
     }
@@ -159,11 +160,11 @@ impl Task {
     }
 
     /// Records the birth of a coroutine of this kind, spawned at `place`.
-    pub fn born_as(name: &str, kind: Kind, place: &'static Location<'static>) -> Task {
+    pub fn born_as<S: CallSite>(name: &str, kind: Kind, place: S) -> Task {
         match probe() {
             Some(probe) => probe.born_as(name, kind, place),
             None => Task::unrecorded(Origin {
-                place,
+                place: place.into(),
                 kind,
                 type_name: "",
             }),
@@ -180,7 +181,7 @@ impl Task {
         match probe() {
             Some(probe) => probe.born_as(name, kind, place),
             None => Task::unrecorded(Origin {
-                place,
+                place: place.into(),
                 kind,
                 type_name,
             }),

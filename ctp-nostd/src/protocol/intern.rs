@@ -17,6 +17,7 @@
     path = "intern/cache_wide.rs"
 )]
 mod cache;
+pub mod call_site;
 pub mod site;
 
 use core::panic::Location;
@@ -83,6 +84,14 @@ impl<'t> Entry<'t> {
             line: place.line(),
             column: place.column(),
             ..Entry::of(EntryKind::Source, place.file())
+        }
+    }
+
+    /// A source line of the program in another language, whose column is not known.
+    pub fn foreign_source(file: &'t str, line: u32) -> Self {
+        Entry {
+            line,
+            ..Entry::of(EntryKind::Source, file)
         }
     }
 

@@ -47,12 +47,13 @@ pub const WAIT_EARLIER_WAKER: u8 = 0x11;
 ///
 /// Create the value in a function whose caller is the user's code. Every constructor is
 /// `#[track_caller]`, so a `#[track_caller]` function of a runtime passes the user's line on.
+/// [`of_code`](Wait::of_code) takes any line, also of another language.
 #[derive(Clone, Copy, Debug)]
-pub struct Wait {
+pub struct Wait<S = &'static Location<'static>> {
     pub(crate) kind: WaitKind,
     pub(crate) marks: u8,
     pub(crate) resource: u64,
-    pub(crate) place: &'static Location<'static>,
+    pub(crate) place: S,
 }
 
 impl Wait {
@@ -104,6 +105,42 @@ impl Wait {
         Wait::at_caller(WaitKind::User, number)
     }
 
+    /// Yields to other coroutines, and waits for nothing.
+    #[track_caller]
+    pub fn to_yield() -> Self {
+        Wait::at_caller(WaitKind::Yield, 0)
+    }
+
+    /// Waits for something that the caller cannot name.
+    #[track_caller]
+    pub fn unknown() -> Self {
+        Wait::at_caller(WaitKind::Unknown, 0)
+    }
+
+    #[track_caller]
+    fn at_caller(kind: WaitKind, resource: u64) -> Self {
+        Wait {
+            kind,
+            marks: 0,
+            resource,
+            place: Location::caller(),
+        }
+    }
+}
+
+impl<S> Wait<S> {
+    /// A wait for this resource, at `place`. `code` is that of a kind, with its marks. An unknown kind
+    /// counts as [`Unknown`](WaitKind::Unknown).
+    #[inline(always)]
+    pub const fn of_code(code: u8, resource: u64, place: S) -> Self {
+        Wait {
+            kind: WaitKind::from_code(code),
+            marks: code & (WAIT_IDLE | WAIT_ONE_OF_SEVERAL),
+            resource,
+            place,
+        }
+    }
+
     /// Marks this wait as expected to be long, like that of a listener. Its duration then counts as
     /// no problem.
     pub fn idle(mut self) -> Self {
@@ -128,28 +165,6 @@ impl Wait {
     pub(crate) fn code(&self) -> u8 {
         self.kind as u8 | self.marks
     }
-
-    /// Yields to other coroutines, and waits for nothing.
-    #[track_caller]
-    pub fn to_yield() -> Self {
-        Wait::at_caller(WaitKind::Yield, 0)
-    }
-
-    /// Waits for something that the caller cannot name.
-    #[track_caller]
-    pub fn unknown() -> Self {
-        Wait::at_caller(WaitKind::Unknown, 0)
-    }
-
-    #[track_caller]
-    fn at_caller(kind: WaitKind, resource: u64) -> Self {
-        Wait {
-            kind,
-            marks: 0,
-            resource,
-            place: Location::caller(),
-        }
-    }
 }
 
 /// Something that coroutines wait for, named as in their [`Wait`]s.
@@ -157,6 +172,19 @@ impl Wait {
 pub struct Resource {
     pub(crate) kind: WaitKind,
     pub(crate) number: u64,
+}
+
+impl Resource {
+    /// The resource that waits of this kind name with this number. A descriptor is the same resource
+    /// for all its waits, and so is an address.
+    pub const fn of(kind: WaitKind, number: u64) -> Self {
+        let kind = match kind {
+            WaitKind::Writable => WaitKind::Readable,
+            WaitKind::Channel => WaitKind::Lock,
+            kind => kind,
+        };
+        Resource { kind, number }
+    }
 }
 
 impl From<i32> for Resource {

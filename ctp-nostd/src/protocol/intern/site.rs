@@ -43,15 +43,15 @@ impl SiteWord {
     }
 }
 
-/// Ids of source lines, by the addresses of their `Location`s.
+/// Ids of source lines, by the keys of their call sites.
 static PLACES: Cache = Cache::new();
 
-/// Returns the site of the content at `pointer` (which identifies the content for the life of the
+/// Returns the site of the line with this key (which identifies the line for the life of the
 /// process), from the cache or else from `intern`.
 #[inline(always)]
-pub(crate) fn cached(pointer: u64, attachment: u32, intern: impl FnOnce() -> u32) -> SiteWord {
-    match PLACES.known(pointer, attachment) {
+pub(crate) fn cached(key: u64, attachment: u32, intern: impl FnOnce() -> u32) -> SiteWord {
+    match PLACES.known(key, attachment) {
         Some(id) => SiteWord(INTERNED | id),
-        None => SiteWord::from_id(PLACES.learn(pointer, attachment, intern())),
+        None => SiteWord::from_id(PLACES.learn(key, attachment, intern())),
     }
 }

@@ -1,0 +1,177 @@
+//! The source line that makes a call of the probe: a `Location` of Rust, or a line of another
+//! language.
+#![allow(
+    unsafe_code,
+    reason = "the file name of another language is a string of C"
+)]
+
+use core::ffi::{CStr, c_char};
+use core::panic::Location;
+
+use super::Entry;
+
+/// The source line that makes a call: a [`Location`], or a [`ForeignLine`] of another language.
+pub trait CallSite: Copy + Into<StoredCallSite> {
+    /// Identifies the line in the cache of sites, for the life of the process. Never 0.
+    fn key(self) -> u64;
+    /// The line, as stored in the table of sites. `None` if the line is not known.
+    fn entry(self) -> Option<Entry<'static>>;
+}
+
+impl CallSite for &'static Location<'static> {
+    #[inline(always)]
+    fn key(self) -> u64 {
+        core::ptr::from_ref(self).addr() as u64
+    }
+
+    fn entry(self) -> Option<Entry<'static>> {
+        Some(Entry::source(self))
+    }
+}
+
+/// A line of a program in another language, such as C or C++.
+#[derive(Clone, Copy, Debug)]
+pub struct ForeignLine {
+    file: *const c_char,
+    line: u32,
+}
+
+// SAFETY: the string is immutable and lives as long as the process, as `new` requires.
+unsafe impl Send for ForeignLine {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for ForeignLine {}
+
+impl ForeignLine {
+    /// The line with this number, from 1, of this file. A null pointer means that the file is not
+    /// known. A name that is not UTF-8 is reduced to its longest part that is.
+    ///
+    /// # Safety
+    ///
+    /// `file` is null, or points to a string that ends with a zero byte, never changes, and lives as
+    /// long as the process. Two strings with different text never have the same address.
+    #[inline(always)]
+    pub const unsafe fn new(file: *const c_char, line: u32) -> Self {
+        ForeignLine { file, line }
+    }
+}
+
+/// An odd number without regular bits, so that a product differs in its upper bits.
+const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// Bits of the hash in a key, so that the key fits into a line of the cache.
+const HASH_BITS: u32 = if usize::BITS < 48 { 31 } else { 47 };
+
+/// Set in each key of a foreign line. Usually, no address of a `Location` is as large.
+const FOREIGN: u64 = 1 << HASH_BITS;
+
+impl CallSite for ForeignLine {
+    /// A hash, because an address and a line have more bits than a key. Like the keys of the tables,
+    /// the hash is taken for the content.
+    #[inline(always)]
+    fn key(self) -> u64 {
+        let both = self.file.addr() as u64 ^ u64::from(self.line).rotate_right(17);
+        FOREIGN | both.wrapping_mul(MULTIPLIER) >> (u64::BITS - HASH_BITS)
+    }
+
+    fn entry(self) -> Option<Entry<'static>> {
+        if self.file.is_null() {
+            return None;
+        }
+        // SAFETY: not null; the rest is what `new` requires.
+        let file = unsafe { CStr::from_ptr(self.file) };
+        Some(Entry::foreign_source(longest_text(file), self.line))
+    }
+}
+
+/// The longest part of a string that is UTF-8.
+pub fn longest_text(string: &CStr) -> &str {
+    let parts = string.to_bytes().utf8_chunks().map(|chunk| chunk.valid());
+    parts.max_by_key(|part| part.len()).unwrap_or_default()
+}
+
+/// A call site that is kept until it is needed.
+#[derive(Clone, Copy, Debug)]
+pub enum StoredCallSite {
+    /// A line of Rust.
+    Location(&'static Location<'static>),
+    /// A line of another language.
+    Foreign(ForeignLine),
+}
+
+impl From<&'static Location<'static>> for StoredCallSite {
+    fn from(location: &'static Location<'static>) -> Self {
+        StoredCallSite::Location(location)
+    }
+}
+
+impl From<ForeignLine> for StoredCallSite {
+    fn from(line: ForeignLine) -> Self {
+        StoredCallSite::Foreign(line)
+    }
+}
+
+impl CallSite for StoredCallSite {
+    fn key(self) -> u64 {
+        match self {
+            StoredCallSite::Location(location) => location.key(),
+            StoredCallSite::Foreign(line) => line.key(),
+        }
+    }
+
+    fn entry(self) -> Option<Entry<'static>> {
+        match self {
+            StoredCallSite::Location(location) => location.entry(),
+            StoredCallSite::Foreign(line) => line.entry(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::ptr;
+
+    fn line(file: &'static CStr, line: u32) -> ForeignLine {
+        // SAFETY: a static string.
+        unsafe { ForeignLine::new(file.as_ptr(), line) }
+    }
+
+    // CT-13
+    #[test]
+    fn foreign_line_is_stored_with_its_file() {
+        let entry = line(c"src/server.c", 42).entry().expect("a file");
+        assert_eq!(
+            (entry.text, entry.line, entry.column),
+            ("src/server.c", 42, 0)
+        );
+    }
+
+    #[test]
+    fn line_without_a_file_is_not_known() {
+        // SAFETY: null is permitted.
+        let unknown = unsafe { ForeignLine::new(ptr::null(), 7) };
+        assert_eq!(unknown.entry(), None);
+        assert_ne!(unknown.key(), 0);
+    }
+
+    #[test]
+    fn longest_part_of_a_broken_text_is_kept() {
+        assert_eq!(longest_text(c"caf\xe9/server.c"), "/server.c");
+        assert_eq!(longest_text(c"\xff\xfe"), "");
+        assert_eq!(longest_text(c""), "");
+    }
+
+    #[test]
+    fn neighbouring_lines_and_files_have_different_keys() {
+        let text = c"a long string whose bytes stand for files";
+        let mut keys = [0; 32 * 500];
+        for (index, key) in keys.iter_mut().enumerate() {
+            let file = text.as_ptr().wrapping_add(index % 32);
+            // SAFETY: within the static string, as it is longer than 32 bytes.
+            let site = unsafe { ForeignLine::new(file, index as u32 / 32) };
+            *key = site.key();
+        }
+        keys.sort_unstable();
+        assert!(keys.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+}
