@@ -165,7 +165,8 @@ pub use platform::{Local, Platform, Probe, ProbeLayout};
 pub use protocol::holders;
 pub use protocol::intern::{call_site, site};
 pub use protocol::wait::{
-    Resource, WAIT_EARLIER_WAKER, WAIT_IDLE, WAIT_ONE_OF_SEVERAL, WAIT_UNREGISTERED, Wait, WaitKind,
+    Resource, WAIT_EARLIER_WAKER, WAIT_IDLE, WAIT_MARKS, WAIT_ONE_OF_SEVERAL, WAIT_UNREGISTERED,
+    Wait, WaitKind,
 };
 pub use protocol::{
     aggregate, attach_request, audit, branches, chain, clock, control, create, dialect, doorbell,

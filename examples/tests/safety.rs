@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const PACKAGES: [&str; 6] = [
+const PACKAGES: [&str; 7] = [
+    "ctp-c",
     "ctp-nostd",
     "ctp-trace",
     "symbolize",

@@ -35,6 +35,9 @@ pub const WAIT_IDLE: u8 = 0x20;
 /// that was announced last.
 pub const WAIT_ONE_OF_SEVERAL: u8 = 0x40;
 
+/// Both marks that can be added to the code of a kind.
+pub const WAIT_MARKS: u8 = WAIT_IDLE | WAIT_ONE_OF_SEVERAL;
+
 /// The code of a wait that was not announced, at the end of a poll that took no waker, if no waker
 /// of an earlier poll was left either.
 pub const WAIT_UNREGISTERED: u8 = 0x10;
@@ -135,7 +138,7 @@ impl<S> Wait<S> {
     pub const fn of_code(code: u8, resource: u64, place: S) -> Self {
         Wait {
             kind: WaitKind::from_code(code),
-            marks: code & (WAIT_IDLE | WAIT_ONE_OF_SEVERAL),
+            marks: code & WAIT_MARKS,
             resource,
             place,
         }
@@ -221,7 +224,7 @@ impl From<u64> for Resource {
 impl WaitKind {
     /// The kind of a stored code, without its marks. An unknown code gives `Unknown`.
     pub const fn from_code(code: u8) -> Self {
-        match code & !(WAIT_IDLE | WAIT_ONE_OF_SEVERAL) {
+        match code & !WAIT_MARKS {
             1 => WaitKind::Readable,
             2 => WaitKind::Writable,
             3 => WaitKind::Timer,

@@ -2,6 +2,7 @@
 
 mod attached_later;
 mod awaited;
+mod c_library;
 mod containers;
 mod core_files;
 mod cortex_m;

@@ -1,0 +1,8 @@
+//! Programs in C and C++ that use `ctp-c`: what the report says of them is compared with what they
+//! print.
+
+mod build;
+mod header;
+mod misuse;
+mod page;
+mod sessions;
