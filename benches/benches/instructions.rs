@@ -5,6 +5,9 @@
 //! skipped, with a message.
 //! `cargo bench -p ctp-benches --features wakers --bench instructions`
 
+#[path = "instructions/in_c.rs"]
+mod in_c;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -24,7 +27,7 @@ use ctp_nostd::control::Control;
 use ctp_nostd::{Task, TracedExt as _, Wait};
 
 /// Each step: the name, the number of lanes, the mode, and how often a round repeats the step.
-const STEPS: [(&str, u32, u32, u64); 11] = [
+const STEPS: [(&str, u32, u32, u64); 13] = [
     ("not attached", 0, MODE_HISTORY, 2),
     ("slot", 0, MODE_HISTORY, 2),
     ("slot and lane", 4, MODE_HISTORY, 2),
@@ -36,6 +39,8 @@ const STEPS: [(&str, u32, u32, u64); 11] = [
     ("stopped", 4, MODE_HISTORY, 2),
     ("yield of a traced future", 4, MODE_HISTORY, 1),
     ("clone and wake of a traced waker", 4, MODE_HISTORY, 1),
+    ("not attached, in C", 0, MODE_HISTORY, 2),
+    ("slot and lane, in C", 4, MODE_HISTORY, 2),
 ];
 /// Counts the difference between this number of rounds and twice as many. Both fit into a lane.
 const ROUNDS: u32 = 1_000;
@@ -55,7 +60,17 @@ fn main() -> ExitCode {
         println!("skipped: valgrind is not installed, so no instructions are counted");
         return ExitCode::SUCCESS;
     }
-    let counted: Vec<(&str, u64)> = STEPS.iter().map(count).collect();
+    let in_c = in_c::program();
+    let counted = STEPS.iter().filter_map(|step| {
+        let is_in_c = step.0.ends_with("in C");
+        let program = if is_in_c {
+            in_c.clone()?
+        } else {
+            this_program()
+        };
+        Some(count(step, &program))
+    });
+    let counted: Vec<(&str, u64)> = counted.collect();
     if std::env::var_os("CTP_BLESS").is_some() {
         fs::write(table(), to_text(&counted)).expect("the table can be written");
     }
@@ -101,14 +116,17 @@ fn judge(counted: &[(&str, u64)], table: &str) -> ExitCode {
     }
 }
 
-/// Instructions of a single step.
+/// Instructions of a single step, which this program performs.
 // LT-02, LT-31
-fn count((step, lanes, mode, each): &(&'static str, u32, u32, u64)) -> (&'static str, u64) {
+fn count(
+    (step, lanes, mode, each): &(&'static str, u32, u32, u64),
+    program: &Path,
+) -> (&'static str, u64) {
     let memory = Memory::new(*lanes, *mode);
     let [once, twice] = [ROUNDS, 2 * ROUNDS].map(|rounds| {
         let mut command = Command::new("valgrind");
         command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
-        command.arg(this_program());
+        command.arg(program);
         command.args(["--do", step, &rounds.to_string()]);
         collected(memory.lend(&mut command))
     });
