@@ -75,7 +75,7 @@ private:
 
     void poll_readers() {
         std::vector<pollfd> polled;
-        for (const auto &[fd, reader] : readers_) polled.push_back({fd, POLLIN, 0});
+        for (const auto &[fd, waiting] : readers_) polled.push_back({fd, POLLIN, 0});
         poll(polled.data(), polled.size(), 10);
         for (const pollfd &found : polled) {
             if (found.revents == 0) continue;

@@ -16,6 +16,26 @@
     ctp_born_at((coroutine), (name), CTP_KIND_UNKNOWN, __FILE__, __LINE__)
 #define ctp_suspend(coroutine, wait, resource) \
     ctp_suspend_at((coroutine), (wait), (uint64_t)(resource), __FILE__, __LINE__)
+/* Like ctp_suspend, for a coroutine with a stack of its own. While it waits, the recorder can read its
+ * call stack. Use this in the function that then switches to another stack, and call ctp_run before the
+ * switch back. On other processors, it is ctp_suspend. */
+#if defined(__GNUC__) && (defined(__x86_64__) || defined(__aarch64__))
+#if defined(__x86_64__)
+#define CTP_READ_POSITION "movq %%rbp, %2\n\tmovq %%rsp, %1\n\tleaq (%%rip), %0"
+#else
+#define CTP_READ_POSITION "mov %2, x29\n\tmov %1, sp\n\tadr %0, ."
+#endif
+#define ctp_suspend_with_stack(coroutine, wait, resource) \
+    do { \
+        uint64_t ctp_position[3]; \
+        __asm__ volatile(CTP_READ_POSITION \
+                         : "=&r"(ctp_position[0]), "=&r"(ctp_position[1]), "=&r"(ctp_position[2])); \
+        ctp_suspend_stack_at((coroutine), (wait), (uint64_t)(resource), ctp_position, __FILE__, \
+                             __LINE__); \
+    } while (0)
+#else
+#define ctp_suspend_with_stack(coroutine, wait, resource) ctp_suspend(coroutine, wait, resource)
+#endif
 #define ctp_switch(coroutine, wait, resource, next) \
     ctp_switch_at((coroutine), (wait), (uint64_t)(resource), (next), __FILE__, __LINE__)
 #define ctp_wake(waker) ctp_wake_at((waker), __FILE__, __LINE__)
@@ -125,6 +145,19 @@ void ctp_suspend_at(struct ctp_coroutine *coroutine,
                     uint64_t resource,
                     const char *file,
                     uint32_t line);
+
+// Like ctp_suspend, for a coroutine with a stack of its own, from the function that then switches to
+// another stack. `position` is its program counter, stack pointer and frame pointer, or null.
+//
+// # Safety
+//
+// As for `ctp_suspend_at`. `position` is null, or points to three numbers.
+void ctp_suspend_stack_at(struct ctp_coroutine *coroutine,
+                          uint32_t wait,
+                          uint64_t resource,
+                          const uint64_t *position,
+                          const char *file,
+                          uint32_t line);
 
 // Records that the coroutine waits from now on, and that `next` runs in its place: a ctp_suspend and
 // a ctp_run at one time, for less than the two calls cost. If one of them is not recorded, the

@@ -2,7 +2,7 @@
 
 use core::ffi::c_char;
 
-use ctp_nostd::{Task, Wait};
+use ctp_nostd::{StackPosition, Task, Wait};
 
 use crate::handle::{self, CoroutineHandle};
 use crate::kinds::{self, wait_code};
@@ -74,6 +74,37 @@ pub unsafe extern "C" fn ctp_suspend_at(
         // SAFETY: as required of the caller.
         let place = unsafe { text::line_of(file, line) };
         task.suspend(Wait::of_code(wait_code(wait), resource, place));
+    }
+}
+
+/// Like ctp_suspend, for a coroutine with a stack of its own, from the function that then switches to
+/// another stack. `position` is its program counter, stack pointer and frame pointer, or null.
+///
+/// # Safety
+///
+/// As for `ctp_suspend_at`. `position` is null, or points to three numbers.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ctp_suspend_stack_at(
+    coroutine: *mut CoroutineHandle,
+    wait: u32,
+    resource: u64,
+    position: *const u64,
+    file: *const c_char,
+    line: u32,
+) {
+    // SAFETY: as required of the caller.
+    let Some(task) = (unsafe { handle::living(coroutine) }) else {
+        return;
+    };
+    // SAFETY: as required of the caller. A position is three numbers.
+    let position = unsafe { (position as *const StackPosition).as_ref() };
+    // SAFETY: as required of the caller.
+    let place = unsafe { text::line_of(file, line) };
+    let wait = Wait::of_code(wait_code(wait), resource, place);
+    match position {
+        Some(position) => task.suspend_at_position(wait, position),
+        None => task.suspend(wait),
     }
 }
 

@@ -10,6 +10,7 @@ mod static_memory;
 pub mod waker;
 
 pub use birth::Kind;
+pub use coroutine::StackPosition;
 #[cfg(not(loom))]
 pub use ring_memory::RingMemory;
 #[cfg(not(loom))]

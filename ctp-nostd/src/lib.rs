@@ -148,11 +148,11 @@ pub use embassy::{CompactEmbassy, Embassy, TracedWait};
 pub use future::waits_for_in;
 #[cfg(feature = "linux")]
 pub use future::{Traced, TracedExt};
-pub use handle::Kind;
 pub use handle::coroutine::Coroutine;
 pub use handle::waker;
 #[cfg(not(loom))]
 pub use handle::{CompactMemory, Memory, MemoryOf, RingMemory};
+pub use handle::{Kind, StackPosition};
 #[cfg(feature = "linux")]
 pub use linux::{
     Linux, Task, Waker, acquired, acquired_at, acquired_shared, acquired_shared_at, attach, closed,

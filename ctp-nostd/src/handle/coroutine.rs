@@ -1,6 +1,10 @@
 //! The handle that a coroutine owns. The life of the handle is the life of the coroutine.
 
+mod stackful;
+
 use core::cell::Cell;
+
+pub use stackful::StackPosition;
 
 use super::birth::Kind;
 use crate::event::EventPayload;
@@ -193,31 +197,6 @@ impl<P: Platform, L: ProbeLayout> Coroutine<P, L> {
         self.clear_current(handle, local);
         if handle.keeps(handle.probe.control_word(), EventKind::Suspend) {
             handle.emit_suspend(local, wait, self.addr(), self.wake_seen());
-        }
-    }
-
-    /// Like [`suspend`](Self::suspend), for a coroutine with a stack of its own. While it waits, the
-    /// recorder can read its call stack from outside. On processors other than x86-64 and AArch64,
-    /// the same as `suspend`.
-    ///
-    /// Call this on the coroutine's stack, from a function that does not return before the switch to
-    /// another stack. That function is the innermost of the call stack. Call [`run`](Self::run)
-    /// before the switch back. Where that is not possible, call `run` in the same function, right
-    /// after the switch back.
-    #[inline(always)] // the position is that of the caller
-    pub fn suspend_with_stack<S: CallSite>(&self, wait: Wait<S>) {
-        let Some(handle) = self.handle.live() else {
-            return;
-        };
-        let local = local::<P>();
-        self.clear_current(handle, local);
-        if handle.keeps(handle.probe.control_word(), EventKind::Suspend) {
-            let position = match L::full(handle.station) {
-                Some(station) => station.store_caller(), // inlined, unlike a closure
-                None => None,
-            };
-            let addr = position.unwrap_or_else(|| self.addr());
-            handle.emit_suspend(local, wait, addr, self.wake_seen());
         }
     }
 

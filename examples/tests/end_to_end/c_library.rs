@@ -6,3 +6,4 @@ mod header;
 mod misuse;
 mod page;
 mod sessions;
+mod stackful;

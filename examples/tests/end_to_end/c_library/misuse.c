@@ -33,6 +33,7 @@ static void nothing(void) {
     for (int i = 0; i < 2; i++) {
         ctp_run(handles[i]);
         ctp_suspend(handles[i], CTP_READABLE, 1);
+        ctp_suspend_with_stack(handles[i], CTP_READABLE, 1);
         ctp_switch(handles[i], CTP_READABLE, 1, handles[1 - i]);
         ctp_wake(wakers[i]);
         ctp_move(NULL, handles[i]);
@@ -63,7 +64,11 @@ static void texts(void) {
     ctp_released_at(UINT_MAX, 5, "no\xffname", 3);
     expect("", "BSS");
     ctp_born(&broken, "\xff" "broken\xfe!");
-    expect("broken", "B");
+    const uint64_t nowhere[] = {1, UINT64_MAX, 7};
+    ctp_suspend_stack_at(&broken, CTP_USER, 1, nowhere, "file", 1);
+    ctp_run(&broken);
+    ctp_suspend_stack_at(&broken, CTP_USER, 1, NULL, "file", 1);
+    expect("broken", "BSRS");
 }
 
 /* Calls after the death, also of a waker. */
