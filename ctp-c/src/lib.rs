@@ -3,9 +3,9 @@
 //! These functions record the same events as [`ctp_nostd`], in the same memory. `include/ctp.h` is
 //! generated from this crate by cbindgen, and `include/ctp.hpp` adds coroutines of C++20.
 //!
-//! No function unwinds, allocates or waits for another thread. Null pointers, coroutines that were
-//! never born or have died, and copies of their handles are permitted everywhere: such a call records
-//! nothing. [`handle`] explains how.
+//! No function unwinds or allocates. Null pointers, coroutines that were never born or have died, and
+//! copies of their handles are permitted everywhere: such a call records nothing. [`handle`] explains
+//! how.
 #![no_std]
 
 pub mod handle;
