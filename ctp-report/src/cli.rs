@@ -1,6 +1,7 @@
 //! Parses the command line into a [`Config`].
 
 mod applicability;
+mod check;
 mod options;
 mod values;
 
@@ -20,6 +21,7 @@ use crate::config::{Config, DEFAULT_INPUT, Detail, View};
 use crate::output;
 use crate::terminal;
 use crate::text::Width;
+use check::CheckArgs;
 use options::{
     ExchangeArgs, FilterArgs, FlameArgs, SitesArgs, StuckArgs, SymbolArgs, Target, TimelineArgs,
     ViewArgs,
@@ -32,6 +34,7 @@ Examples:
   ctp-report --stuck                    what is stuck: at which line, on what, for how long
   ctp-report --stuck --fail             the same as a check: exit status 3 if anything is stuck,
                                         4 if the trace is too incomplete to say
+  ctp-report --check 'stuck=0,lost=0'   a check of several rules for CI, explained below
   ctp-report --stuck --threshold 200ms  what has not moved for 200 ms
   ctp-report --stuck --ignore 'listen$' the same without waits in functions that match
   ctp-report --stacks                   every inspected task and thread, with its stack
@@ -95,7 +98,7 @@ const GENERAL: &str = "General options";
     version,
     about = "Reports what is stuck, where, for how long and on what, from a recorded trace",
     before_help = EXAMPLES,
-    after_help = AFTER,
+    after_help = format!("{AFTER}\n\n{}", check::RULES),
     max_term_width = 100
 )]
 struct Cli {
@@ -111,6 +114,8 @@ struct Cli {
     sites: SitesArgs,
     #[command(flatten)]
     stuck: StuckArgs,
+    #[command(flatten)]
+    check: CheckArgs,
     #[command(flatten)]
     filter: FilterArgs,
     #[command(flatten)]
@@ -317,7 +322,8 @@ impl Cli {
         };
         let has_links = terminal::is_capable();
         // A check has no reader, and its status must not depend on a pager.
-        let is_page = !self.stuck.fail && !self.man && self.completions.is_none();
+        let is_page =
+            !self.stuck.fail && !self.check.is_given() && !self.man && self.completions.is_none();
         let has_pager = is_page && !self.no_pager && terminal::is_capable();
         let json = self.json;
         let skip = Ignore(std::mem::take(&mut self.symbols.skip));
@@ -352,7 +358,8 @@ impl Cli {
         let fixed = self.completions.map(completions);
         let fixed = fixed.or_else(|| self.man.then(man));
         let view = fixed.map(View::Fixed);
-        view.or_else(|| self.view.into_view(self.stuck, &self.flame))
+        view.or_else(|| self.check.into_view(&self.stuck))
+            .or_else(|| self.view.into_view(self.stuck, &self.flame))
             .or_else(|| self.exchange.into_view(threshold))
             .or_else(|| self.timeline.into_view(threshold, title))
             .or_else(|| self.flame.into_view(self.json))

@@ -2,6 +2,7 @@
 
 pub mod filter;
 pub mod ignore;
+pub mod rules;
 
 use std::path::PathBuf;
 
@@ -11,6 +12,7 @@ use symbolize::SearchPaths;
 
 use crate::config::filter::Filter;
 use crate::config::ignore::Ignore;
+use crate::config::rules::Rule;
 use crate::text::Width;
 
 /// The trace that is read by default.
@@ -86,6 +88,8 @@ pub enum View {
     },
     /// The chains of wakes that led coroutines to their states.
     Why(WhyView),
+    /// Whether the trace keeps to rules.
+    Check(CheckView),
     /// How long waits and runs took.
     Histogram,
     /// Every record.
@@ -113,6 +117,7 @@ impl View {
             | View::Flame(_)
             | View::Timeline(_)
             | View::Histogram
+            | View::Check(_)
             | View::Dump
             | View::Export(_)
             | View::Tracks(_)
@@ -149,6 +154,21 @@ pub struct StuckView {
     pub ignore: Ignore,
     /// The Markdown file to write; `-` is standard output. `None` writes a page or JSON.
     pub markdown: Option<PathBuf>,
+}
+
+/// The rules to check, and the file for the results.
+#[derive(Clone, Debug)]
+pub struct CheckView {
+    /// The rules, in the order of the command line.
+    pub rules: Vec<Rule>,
+    /// Names of lints that may find nothing.
+    pub deny: Vec<String>,
+    /// Coroutines that have not moved for at least this long are judged.
+    pub threshold: Nanos,
+    /// Places that are never reported as stuck.
+    pub ignore: Ignore,
+    /// The JUnit file to write; `-` is standard output, instead of a page.
+    pub junit: Option<PathBuf>,
 }
 
 /// Output file and content of the HTML page.

@@ -49,9 +49,10 @@ mod text;
 
 mod time_scale;
 
+pub use config::rules;
 pub use config::{
-    By, Config, Detail, ExportView, FlameView, Format, HtmlView, SiteField, SitesView, Sort,
-    StacksView, StuckView, TimelineView, TracksView, View, WhyView,
+    By, CheckView, Config, Detail, ExportView, FlameView, Format, HtmlView, SiteField, SitesView,
+    Sort, StacksView, StuckView, TimelineView, TracksView, View, WhyView,
 };
 pub use findings::gate::Status;
 pub use load::memory::end_when_too_large;

@@ -1,6 +1,7 @@
 //! What a user can ask for: a folder for each view, with what is shown (`model`), and how (`text`, `json`,
 //! `svg`). The file beside the folder reads the trace and puts the two together.
 
+pub mod check;
 pub mod dump;
 pub mod export;
 pub mod flame;

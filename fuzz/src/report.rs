@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anstream::ColorChoice;
 use ctp_report::{
-    By, Config, Detail, ExportView, FlameView, Format, HtmlView, SiteField, SitesView, Sort,
-    StacksView, StuckView, TimelineView, TracksView, View, WhyView, Width, run,
+    By, CheckView, Config, Detail, ExportView, FlameView, Format, HtmlView, SiteField, SitesView,
+    Sort, StacksView, StuckView, TimelineView, TracksView, View, WhyView, Width, rules, run,
 };
 use ctp_trace::verdict::THRESHOLD;
 use symbolize::SearchPaths;
@@ -83,6 +83,19 @@ fn why(id: Option<u32>) -> WhyView {
     }
 }
 
+/// Rules of all kinds.
+fn check() -> CheckView {
+    let text =
+        "stuck=0,likely=0,lost=0,leaks=0,busy<1s,p99(wait,site=a)<1s,mean(ready)<1s,max(run)<1s";
+    CheckView {
+        rules: rules::parse(text).expect("the rules are valid").0,
+        deny: vec!["self-wakes".to_owned(), "lost-waker".to_owned()],
+        threshold: THRESHOLD,
+        ignore: Default::default(),
+        junit: None,
+    }
+}
+
 fn views(id: u32) -> Vec<View> {
     let stdout = || PathBuf::from("-");
     let flame = |by, is_drawn: bool| FlameView {
@@ -122,6 +135,7 @@ fn views(id: u32) -> Vec<View> {
         },
         View::Why(why(Some(id))),
         View::Why(why(None)),
+        View::Check(check()),
         View::Histogram,
         View::Dump,
         View::Export(ExportView {

@@ -9,10 +9,28 @@ use clap::parser::ValueSource;
 /// Stands for the table of sites, which no option selects.
 const SITES: &str = "";
 
+/// The views that show only selected coroutines and tasks.
+const FILTERED: [&str; 14] = [
+    SITES,
+    "stuck",
+    "stacks",
+    "last_words",
+    "tree",
+    "why",
+    "histogram",
+    "dump",
+    "markdown",
+    "html",
+    "flame",
+    "folded",
+    "timeline",
+    "export",
+];
+
 /// Options, and the views that use them.
 type Rule = (&'static [&'static str], &'static [&'static str]);
 
-const RULES: [Rule; 8] = [
+const RULES: [Rule; 10] = [
     (
         &["sort", "fields", "limit", "percent_limit", "allow"],
         &[SITES],
@@ -20,11 +38,16 @@ const RULES: [Rule; 8] = [
     (
         &["threshold"],
         &[
-            "stuck", "stacks", "timeline", "tree", "why", "markdown", "html",
+            "stuck", "stacks", "timeline", "tree", "why", "markdown", "html", "check",
         ],
     ),
     (&["fail"], &["stuck", "markdown"]),
-    (&["ignore"], &["stuck", "markdown", "html"]),
+    (&["ignore"], &["stuck", "markdown", "html", "check"]),
+    (&["junit"], &["check", "deny"]),
+    (
+        &["site", "name", "id", "thread", "state", "time"],
+        &FILTERED,
+    ),
     (
         &["ids"],
         &["stuck", "stacks", "last_words", "tree", "why", "markdown"],
@@ -35,8 +58,10 @@ const RULES: [Rule; 8] = [
 ];
 
 /// Options that select a view other than the table of sites.
-const VIEWS: [&str; 13] = [
+const VIEWS: [&str; 15] = [
     "stuck",
+    "check",
+    "deny",
     "stacks",
     "last_words",
     "tree",

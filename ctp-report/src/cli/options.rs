@@ -20,7 +20,8 @@ use crate::findings::lints::LINTS;
 use crate::output;
 
 /// Heading of all options that select a view.
-const VIEWS: &str = "Views (without any of these: a table of the places where coroutines waited)";
+pub(super) const VIEWS: &str =
+    "Views (without any of these: a table of the places where coroutines waited)";
 
 #[derive(Debug, Args)]
 #[group(multiple = false)]
@@ -101,7 +102,7 @@ pub(super) struct StuckArgs {
 }
 
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Filters of all views, also for --fail")]
+#[command(next_help_heading = "Filters of all views except --check, also for --fail")]
 pub(super) struct FilterArgs {
     /// Show only coroutines whose latest wait matches, by function or file:line; may be repeated
     #[arg(long, value_name = "REGEX")]
@@ -298,8 +299,8 @@ impl ViewArgs {
     }
 }
 
-/// The values of `--allow`.
-fn lint_names() -> PossibleValuesParser {
+/// The values of `--allow` and `--deny`.
+pub(super) fn lint_names() -> PossibleValuesParser {
     LINTS
         .map(|lint| PossibleValue::new(lint.name).help(lint.help))
         .into()

@@ -40,6 +40,15 @@ pub fn check(model: &Model, members: &[Member<'_>], threshold: Nanos) -> Status 
     if verdicts.any(|verdict| verdict.is_stuck()) {
         return Status::CheckFailed;
     }
+    let gaps = gaps_of(model, members, threshold);
+    match gaps::caveat(&gaps) {
+        None => Status::Fine,
+        Some(caveat) => Status::Incomplete(format!("nothing looks stuck, but {caveat}")),
+    }
+}
+
+/// What the trace lacks to say that nothing is stuck, as sentences without a full stop.
+pub fn gaps_of(model: &Model, members: &[Member<'_>], threshold: Nanos) -> Vec<String> {
     let judged = members
         .iter()
         .map(|(coroutine, judgement)| (coroutine.id, *judgement));
@@ -48,10 +57,7 @@ pub fn check(model: &Model, members: &[Member<'_>], threshold: Nanos) -> Status 
     if model.imported.is_some() {
         gaps.push("the file of another tool does not say what is missing".to_owned());
     }
-    match gaps::caveat(&gaps) {
-        None => Status::Fine,
-        Some(caveat) => Status::Incomplete(format!("nothing looks stuck, but {caveat}")),
-    }
+    gaps
 }
 
 /// Checks the tasks of inspected processes.

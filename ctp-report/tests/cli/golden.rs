@@ -32,6 +32,7 @@
 //! | CT-20 | `json_export_chrome_late`: no arrow from an earlier wake, no slice where events are lost |
 //! | CT-22 | `sites_leaks`, `json_sites_leaks`: leaks, apart from stuck coroutines |
 //! | CT-24 | `*_lossy`, `*_torn`, `*_corrupt`, `*_truncated`: figures that depend on a loss are marked |
+//! | CT-24 | `check_not_known`, `check_open`, `check_summary`: rules about values that a loss makes uncertain |
 //! | CT-24 | `stuck_robbed`: the threads that lost records during the wait |
 //! | CT-24 | `stuck_robbed_of_others`: a coroutine that may wait for a lost coroutine |
 //! | CT-24 | `folded_truncated`: stderr says that the exported data is incomplete |
@@ -129,7 +130,7 @@ fn pages_are_as_before() {
 /// The width of the page does not change what is read or how the program ends.
 #[test]
 fn no_line_is_wider_than_the_terminal() {
-    const DATA: [&str; 10] = [
+    const DATA: [&str; 11] = [
         "--dump",
         "--json",
         "--folded",
@@ -140,6 +141,7 @@ fn no_line_is_wider_than_the_terminal() {
         "-D",
         "--color",
         "--markdown",
+        "--junit",
     ];
     let test_dir = TestDir::new();
     for case in cases() {

@@ -73,9 +73,9 @@ impl PageFormat for Terminal<'_> {
 
 fn severity(word: &str) -> Style {
     let color = match word {
-        "DEADLOCK" | "STUCK" | "CRASH" | "BROKEN" => AnsiColor::Red,
+        "DEADLOCK" | "STUCK" | "CRASH" | "BROKEN" | "FAILED" => AnsiColor::Red,
         "STUCK?" | "BUSY" => AnsiColor::Yellow,
-        "UNKNOWN" => AnsiColor::Magenta,
+        "UNKNOWN" | "NOT KNOWN" => AnsiColor::Magenta,
         _ => return Style::new(),
     };
     Style::new().bold().fg_color(Some(color.into()))

@@ -20,9 +20,9 @@ use serde::Serialize;
 
 use crate::config::StuckView;
 use crate::config::filter::Filter;
-use crate::config::ignore::Ignore;
 use crate::evidence::Member;
 use crate::evidence::busy_threads::Busy;
+use crate::evidence::ignored;
 use crate::evidence::leaf_wait::Children;
 use crate::evidence::selection::is_admitted;
 use crate::evidence::thread_inspections::ThreadInspection;
@@ -82,16 +82,7 @@ type Key = (
 
 /// Judges all live coroutines. A coroutine that the user ignores never gets a bad verdict.
 pub fn members<'m>(model: &'m Model, names: &Names, view: &StuckView) -> Vec<Member<'m>> {
-    let judged = crate::evidence::members(&model.trace_model, view.threshold);
-    judged
-        .map(|(coroutine, judgement)| {
-            if is_ignored(model, names, coroutine, &view.ignore) {
-                (coroutine, judgement.ignored())
-            } else {
-                (coroutine, judgement)
-            }
-        })
-        .collect()
+    ignored::members(model, names, view.threshold, &view.ignore)
 }
 
 /// The coroutines that the filter admits. Not a copy if these are all, since there may be many.
@@ -181,13 +172,6 @@ fn mark_duplicates(groups: &mut [Group]) {
         |group| group.place.code.column,
         |group| &mut group.place.code,
     );
-}
-
-fn is_ignored(model: &Model, names: &Names, coroutine: &Coroutine, ignore: &Ignore) -> bool {
-    let site = model.trace_model.place_of(coroutine);
-    let function = names.function(site, model.trace_model.name(coroutine.name));
-    let at = names.at(site);
-    ignore.is_of(&function, at.as_deref())
 }
 
 fn key(context: &Context, coroutine: &Coroutine, judgement: &Judgement) -> Key {

@@ -1,0 +1,131 @@
+//! The rules of `--check`: what a trace must keep to, such as `stuck=0` or `p99(wait)<5ms`.
+
+mod fault;
+mod parse;
+
+use std::cmp::Ordering;
+
+use regex_lite::Regex;
+
+pub use fault::{BadRule, Fault};
+pub use parse::parse;
+
+/// The rules of one option.
+#[derive(Clone, Debug)]
+pub struct Rules(pub Vec<Rule>);
+
+/// A comparison of a metric with a bound.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// The rule as the user wrote it.
+    pub text: String,
+    /// Whether the rule is skipped if the value is not known.
+    pub is_optional: bool,
+    /// What is compared.
+    pub metric: Metric,
+    /// How the metric must compare with the bound.
+    pub comparison: Comparison,
+    /// The bound, in the unit of the metric.
+    pub bound: u64,
+}
+
+/// A figure of a trace.
+#[derive(Clone, Debug)]
+pub enum Metric {
+    /// A number of coroutines or events.
+    Count(Count),
+    /// The longest single run.
+    LongestRun,
+    /// A statistic of waits, runs or delays.
+    Statistic(Statistic, Durations),
+}
+
+/// What a rule counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// Coroutines that are certainly stuck.
+    Stuck,
+    /// Coroutines that are likely stuck.
+    Likely,
+    /// Lost events.
+    Lost,
+    /// Coroutines that were alive at a clean end.
+    Leaks,
+    /// All coroutines.
+    Coroutines,
+}
+
+/// A statistic of durations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Statistic {
+    /// The duration that this many percent do not exceed.
+    Percentile(u8),
+    /// The longest.
+    Max,
+    /// The arithmetic mean.
+    Mean,
+    /// How many there are.
+    Count,
+}
+
+/// The durations that a statistic is about.
+#[derive(Clone, Debug)]
+pub struct Durations {
+    /// What the coroutines did.
+    pub kind: Kind,
+    /// A pattern for the function, or for file and line, of the wait.
+    pub site: Option<Regex>,
+    /// A pattern for the name of the coroutine.
+    pub name: Option<Regex>,
+}
+
+/// What coroutines do for a duration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Waiting, to the run that ends the wait.
+    Wait,
+    /// Running, to the next wait or the end of the coroutine.
+    Run,
+    /// Waiting to run, from the wake to the run.
+    Ready,
+}
+
+/// How a metric must compare with the bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `<`
+    Less,
+    /// `<=`
+    AtMost,
+    /// `=`
+    Equal,
+    /// `>=`
+    AtLeast,
+    /// `>`
+    Greater,
+}
+
+impl Metric {
+    /// Whether the metric is a time in nanoseconds, and not a number.
+    pub fn is_time(&self) -> bool {
+        match self {
+            Metric::Count(_) => false,
+            Metric::LongestRun => true,
+            Metric::Statistic(statistic, _) => *statistic != Statistic::Count,
+        }
+    }
+}
+
+impl Comparison {
+    /// Whether the value compares with the bound in this way.
+    pub fn holds(self, value: u64, bound: u64) -> bool {
+        let order = value.cmp(&bound);
+        match self {
+            Comparison::Less => order == Ordering::Less,
+            Comparison::AtMost => order != Ordering::Greater,
+            Comparison::Equal => order == Ordering::Equal,
+            Comparison::AtLeast => order != Ordering::Less,
+            Comparison::Greater => order == Ordering::Greater,
+        }
+    }
+}

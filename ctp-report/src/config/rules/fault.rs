@@ -1,0 +1,76 @@
+//! Errors in rules, with the text and its position.
+
+use std::fmt;
+
+use ctp_trace::BadDuration;
+use ctp_trace::escape::escaped;
+
+/// An error in the value of `--check`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadRule {
+    /// The text that is wrong.
+    pub text: String,
+    /// The position of that text, in characters from 1.
+    pub position: usize,
+    /// What is wrong.
+    pub fault: Fault,
+}
+
+/// What is wrong with a part of a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The metric does not exist.
+    Metric,
+    /// The metric needs parentheses that name waits, runs or delays.
+    NoArguments,
+    /// The metric has no parentheses.
+    Arguments,
+    /// The first word in parentheses is not `wait`, `run` or `ready`.
+    Kind,
+    /// A further word in parentheses is not `site=` or `name=`, or is repeated.
+    Filter,
+    /// The pattern is invalid, for this reason.
+    Pattern(String),
+    /// The parentheses or quotes do not end.
+    NoEnd,
+    /// There is no comparison after the metric.
+    Comparison,
+    /// The bound is not a number.
+    Number,
+    /// The bound is not a duration.
+    Duration(BadDuration),
+}
+
+impl fmt::Display for BadRule {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.text.is_empty() {
+            write!(out, "at the end: ")?;
+        } else {
+            write!(out, "`{}` at {}: ", escaped(&self.text), self.position)?;
+        }
+        self.fault.fmt(out)
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self {
+            Fault::Metric => {
+                "write stuck, likely, lost, leaks, coroutines, busy, or a statistic like p99(wait)"
+            }
+            Fault::NoArguments => "add (wait), (run) or (ready), like p99(wait)",
+            Fault::Arguments => "this metric has no parentheses",
+            Fault::Kind => "write wait, run or ready",
+            Fault::Filter => "write site=REGEX or name=REGEX, each once",
+            Fault::Pattern(why) => return write!(out, "no regular expression: {}", escaped(why)),
+            Fault::NoEnd => "the parenthesis or quote does not end",
+            Fault::Comparison => "write <, <=, =, >= or > and a bound",
+            Fault::Number => "write a whole number",
+            Fault::Duration(why) => return why.fmt(out),
+        };
+        out.write_str(text)
+    }
+}
+
+impl std::error::Error for BadRule {}

@@ -1,0 +1,116 @@
+//! Numbers of coroutines and events, and what supports them.
+
+use ctp_trace::record::ExitReason;
+use ctp_trace::verdict::Confidence;
+
+use crate::config::rules::Count;
+use crate::evidence::Member;
+use crate::findings::gate;
+use crate::findings::leaks::Leak;
+use crate::findings::lints::{Lint, LintPlace};
+use crate::load::Model;
+use crate::names::Names;
+use crate::views::check::missing::{self, Missing};
+use crate::views::check::model::{Facts, Value};
+use crate::views::check::proof;
+use crate::views::check::range::Range;
+
+/// How many coroutines or places support a count.
+const SHOWN: usize = 3;
+
+/// The value of a count.
+pub fn value(facts: &Facts, count: Count) -> Value {
+    let (model, names) = (facts.model, facts.names);
+    match count {
+        Count::Stuck => stuck(facts, Confidence::Certain),
+        Count::Likely => stuck(facts, Confidence::Likely),
+        Count::Lost => lost(model, names),
+        Count::Leaks => leaks(model, names),
+        Count::Coroutines => coroutines(model),
+    }
+}
+
+/// Coroutines that are stuck with this confidence.
+fn stuck(facts: &Facts, confidence: Confidence) -> Value {
+    let is_stuck = |member: &&Member| {
+        let (_, judgement) = member;
+        judgement.verdict.is_stuck() && judgement.confidence == confidence
+    };
+    let stuck: Vec<&Member> = facts.members.iter().filter(is_stuck).collect();
+    let mut gaps = gate::gaps_of(facts.judged, facts.members, facts.threshold);
+    if facts.judged.trace_model.inspected().next().is_some() {
+        gaps.push("tasks without a probe are judged by --stuck --fail only".to_owned());
+    }
+    let proofs = stuck.iter().take(SHOWN);
+    Value {
+        range: from(stuck.len() as u64, gaps),
+        proof: proofs
+            .map(|member| proof::of_member(facts.judged, facts.names, member))
+            .collect(),
+    }
+}
+
+fn lost(model: &Model, names: &Names) -> Value {
+    let why = if model.imported.is_some() {
+        vec!["the file of another tool does not say what is missing".to_owned()]
+    } else if model.is_readable() {
+        Vec::new()
+    } else {
+        vec!["a part of the trace is missing".to_owned()]
+    };
+    Value {
+        range: from(model.lost(), why),
+        proof: proof::of_losses(model, names).into_iter().collect(),
+    }
+}
+
+/// Coroutines that were alive at a clean end. If events were lost, ends may be among them.
+fn leaks(model: &Model, names: &Names) -> Value {
+    let missing = Missing::of(model);
+    let range = match model.exit_reason() {
+        Some(ExitReason::Exited(0)) if missing.why.is_none() => None,
+        Some(ExitReason::Exited(0)) => missing.why,
+        _ => Some("the program did not end with status 0".to_owned()),
+    };
+    let leaks = <Vec<Leak> as crate::findings::Finding>::find(model, names);
+    let count: usize = leaks.iter().map(|leak| leak.count).sum();
+    Value {
+        range: range.map_or_else(|| Range::exactly(count as u64), Range::unknown),
+        proof: leaks.iter().take(SHOWN).map(proof::of_leak).collect(),
+    }
+}
+
+fn coroutines(model: &Model) -> Value {
+    let count = model.trace_model.totals().coroutines;
+    Value {
+        range: from(count, missing::hidden_coroutines(model)),
+        proof: Vec::new(),
+    }
+}
+
+/// The coroutines that a lint found.
+pub fn of_lint(facts: &Facts, lint: &Lint) -> Value {
+    let found = facts.lints.iter();
+    let found: Vec<&LintPlace> = found.filter(|place| place.lint.name == lint.name).collect();
+    let count = found
+        .iter()
+        .fold(0, |sum: u64, place| sum.saturating_add(place.coroutines));
+    let why = Missing::of(facts.model).why;
+    Value {
+        range: from(count, why.into_iter().collect()),
+        proof: found
+            .iter()
+            .take(SHOWN)
+            .map(|place| proof::of_lint(place))
+            .collect(),
+    }
+}
+
+/// The count, which may be larger for these reasons.
+fn from(count: u64, reasons: Vec<String>) -> Range {
+    if reasons.is_empty() {
+        Range::exactly(count)
+    } else {
+        Range::at_least(count, reasons.join("; "))
+    }
+}

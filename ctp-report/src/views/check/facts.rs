@@ -1,0 +1,105 @@
+//! The facts of a trace that rules are about, from one or more readings of the trace.
+
+use anyhow::Result;
+use ctp_trace::model::{Activity, Span, TraceModel};
+
+use crate::config::CheckView;
+use crate::config::rules::{Metric, Rule};
+use crate::findings::lints::{LINTS, LintPlace, Watches};
+use crate::load::{Input, Model};
+use crate::names::Names;
+use crate::views::check::durations::Collected;
+use crate::views::check::proof::{self, Witness};
+
+/// What the first reading of a trace collects in addition to the model.
+pub struct Collector {
+    watches: Watches,
+    /// The longest run that has ended.
+    pub longest_run: Option<Witness>,
+}
+
+impl Collector {
+    /// Collects what the rules need. Lints that no rule denies are not detected.
+    pub fn new(view: &CheckView) -> Self {
+        let names = LINTS.iter().map(|lint| lint.name.to_owned());
+        let allowed: Vec<String> = names.filter(|name| !view.deny.contains(name)).collect();
+        Collector {
+            watches: Watches::start(&allowed),
+            longest_run: None,
+        }
+    }
+
+    /// Reads the trace.
+    ///
+    /// # Errors
+    /// If the trace cannot be read, or takes too much memory.
+    pub fn read(&mut self, input: &Input) -> Result<Model> {
+        let Collector {
+            watches,
+            longest_run,
+        } = self;
+        input.model(
+            |trace_model, record| watches.see(trace_model, record),
+            |trace_model, span| note_run(longest_run, trace_model, span),
+        )
+    }
+
+    /// The findings of the denied lints.
+    pub fn lints(self, model: &Model, names: &Names) -> Vec<LintPlace> {
+        self.watches.finish(model, names)
+    }
+}
+
+fn note_run(longest: &mut Option<Witness>, trace_model: &TraceModel, span: &Span) {
+    let is_run = matches!(span.activity, Activity::Running(_));
+    let is_longer = |longest: &Witness| longest.span.length() < span.length();
+    if is_run && longest.as_ref().is_none_or(is_longer) {
+        *longest = proof::witness(trace_model, span).or(*longest);
+    }
+}
+
+/// The longest run, including runs that have not ended.
+pub fn longest_run(model: &Model, ended: Option<Witness>) -> Option<Witness> {
+    let all = model.trace_model.coroutines().into_iter();
+    let open = all.filter_map(|coroutine| {
+        let from = model.trace_model.resumed_from(coroutine);
+        let span = Span {
+            coroutine: coroutine.id,
+            activity: Activity::Running(from.map(|stats| (stats.site, stats.wait))),
+            from: coroutine.runs_since()?,
+            to: model.trace_model.end_of(coroutine.process),
+        };
+        Some(Witness::of(coroutine, span))
+    });
+    open.chain(ended)
+        .max_by_key(|witness| (witness.span.length(), std::cmp::Reverse(witness.span.from)))
+}
+
+/// Collects the durations that rules select, for each rule, in a second reading of the trace. Traces with
+/// totals have no durations.
+///
+/// # Errors
+/// If the trace cannot be read, or takes too much memory.
+pub fn durations<'r>(
+    input: &Input,
+    rules: &'r [Rule],
+    (model, names): (&'r Model, &'r Names),
+) -> Result<Vec<Option<Collected<'r>>>> {
+    let collected = rules.iter().map(|rule| match &rule.metric {
+        Metric::Statistic(_, durations) if !model.is_by_name() => {
+            Some(Collected::new(durations, model, names))
+        }
+        _ => None,
+    });
+    let mut collected: Vec<Option<Collected>> = collected.collect();
+    if collected.iter().any(Option::is_some) {
+        input.model(
+            |_, _| {},
+            |trace_model, span| {
+                let all = collected.iter_mut().flatten();
+                all.for_each(|collected| collected.add(trace_model, span));
+            },
+        )?;
+    }
+    Ok(collected)
+}

@@ -1,0 +1,189 @@
+//! The result of each rule.
+
+use ctp_trace::record::Nanos;
+use serde::Serialize;
+
+use crate::config::rules::{Comparison, Count, Metric, Rule, Statistic};
+use crate::evidence::Member;
+use crate::findings::gate::Status;
+use crate::findings::lints::{LINTS, LintPlace};
+use crate::load::Model;
+use crate::names::Names;
+use crate::views::check::durations::Collected;
+use crate::views::check::missing::Missing;
+use crate::views::check::proof::{Proof, Witness};
+use crate::views::check::range::{Outcome, Range};
+use crate::views::check::{counts, totals};
+
+/// What is known of a trace.
+pub struct Facts<'f> {
+    /// The trace.
+    pub model: &'f Model,
+    /// Its names.
+    pub names: &'f Names,
+    /// The trace up to the time at which processes dropped their coroutines.
+    pub judged: &'f Model,
+    /// The coroutines that were alive then.
+    pub members: &'f [Member<'f>],
+    /// How long these did not move before they were judged.
+    pub threshold: Nanos,
+    /// The longest run.
+    pub longest_run: Option<Witness>,
+    /// The findings of denied lints.
+    pub lints: &'f [LintPlace],
+}
+
+/// A value, and what supports it.
+pub struct Value {
+    /// The range of the value.
+    pub range: Range,
+    /// What supports the value.
+    pub proof: Vec<Proof>,
+}
+
+/// A rule and its result.
+#[derive(Clone, Debug, Serialize)]
+pub struct Checked {
+    /// The rule as the user wrote it.
+    pub rule: String,
+    /// The result.
+    pub outcome: Outcome,
+    /// The unit of value and bound: `ns` or `count`.
+    pub unit: &'static str,
+    /// The least possible value.
+    pub least: u64,
+    /// The greatest possible value; `None` if there is no bound.
+    pub most: Option<u64>,
+    /// The bound of the rule.
+    pub bound: u64,
+    /// Why the value is not known exactly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// What supports the value.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub proof: Vec<Proof>,
+}
+
+/// Applies the rules, in their order, and then the denied lints. `collected` has the durations of each
+/// rule.
+pub fn check(
+    facts: &Facts,
+    rules: &[Rule],
+    deny: &[String],
+    collected: &[Option<Collected>],
+) -> Vec<Checked> {
+    let of_rules = rules.iter().zip(collected);
+    let of_rules = of_rules.map(|(rule, collected)| {
+        let value = value(facts, &rule.metric, collected.as_ref());
+        checked(rule, value)
+    });
+    let denied = LINTS.into_iter();
+    let denied = denied.filter(|lint| deny.iter().any(|name| name == lint.name));
+    let of_lints = denied.map(|lint| checked(&no(lint.name), counts::of_lint(facts, lint)));
+    of_rules.chain(of_lints).collect()
+}
+
+/// The rule that a lint finds no coroutine.
+fn no(lint: &str) -> Rule {
+    Rule {
+        text: format!("deny {lint}"),
+        is_optional: false,
+        metric: Metric::Count(Count::Coroutines),
+        comparison: Comparison::Equal,
+        bound: 0,
+    }
+}
+
+fn value(facts: &Facts, metric: &Metric, collected: Option<&Collected>) -> Value {
+    match metric {
+        Metric::Count(count) => counts::value(facts, *count),
+        Metric::LongestRun => longest_run(facts),
+        Metric::Statistic(statistic, durations) => match collected {
+            Some(collected) => of_collected(facts, *statistic, collected),
+            None => Value {
+                range: totals::range(facts.model, facts.names, *statistic, durations),
+                proof: Vec::new(),
+            },
+        },
+    }
+}
+
+fn of_collected(facts: &Facts, statistic: Statistic, collected: &Collected) -> Value {
+    let proof = match statistic {
+        Statistic::Count => None,
+        _ => collected.proof(facts.model, facts.names),
+    };
+    Value {
+        range: collected.range(statistic, &Missing::of(facts.model)),
+        proof: proof.into_iter().collect(),
+    }
+}
+
+fn longest_run(facts: &Facts) -> Value {
+    let (model, names) = (facts.model, facts.names);
+    if model.is_by_name() {
+        let runner = totals::longest_runner(model).map(|(name, spawned)| Proof {
+            name: names
+                .called(&name)
+                .unwrap_or_else(|| names.function(spawned, "")),
+            at: names.at(spawned),
+            what: "has the longest run".to_owned(),
+            ..Proof::default()
+        });
+        return Value {
+            range: totals::longest_run(model),
+            proof: runner.into_iter().collect(),
+        };
+    }
+    let longest = facts.longest_run.as_ref();
+    let length = longest.map_or(0, |witness| witness.span.length().0);
+    Value {
+        range: match Missing::of(model).why {
+            None => Range::exactly(length),
+            Some(why) => Range::at_least(length, why),
+        },
+        proof: longest
+            .map(|witness| witness.proof(model, names, "ran"))
+            .into_iter()
+            .collect(),
+    }
+}
+
+fn checked(rule: &Rule, value: Value) -> Checked {
+    let Value { range, proof } = value;
+    Checked {
+        rule: rule.text.clone(),
+        outcome: range.outcome(rule),
+        unit: if rule.metric.is_time() { "ns" } else { "count" },
+        least: range.least,
+        most: range.most,
+        bound: rule.bound,
+        why: range.why,
+        proof,
+    }
+}
+
+/// How many rules have this result.
+pub fn count(all: &[Checked], outcome: Outcome) -> usize {
+    all.iter()
+        .filter(|checked| checked.outcome == outcome)
+        .count()
+}
+
+/// The result of all rules: a failure, or else the first rule of which the value is not known.
+pub fn status(all: &[Checked]) -> Status {
+    if 0 < count(all, Outcome::Failed) {
+        return Status::CheckFailed;
+    }
+    let open = all
+        .iter()
+        .find(|checked| checked.outcome == Outcome::NotKnown);
+    match open {
+        None => Status::Fine,
+        Some(open) => Status::Incomplete(format!(
+            "no rule fails, but the value of `{}` is not known: {}",
+            open.rule,
+            open.why.as_deref().unwrap_or("records are missing")
+        )),
+    }
+}

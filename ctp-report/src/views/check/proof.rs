@@ -1,0 +1,133 @@
+//! The coroutines and records that support the value of a metric.
+
+use ctp_trace::model::{Activity, Coroutine, NameId, Span, TraceModel};
+use ctp_trace::record::SiteId;
+use serde::Serialize;
+
+use crate::evidence::Member;
+use crate::findings::leaks::Leak;
+use crate::findings::lints::LintPlace;
+use crate::load::Model;
+use crate::names::Names;
+use crate::text::units;
+
+/// A coroutine or a place that supports a value.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Proof {
+    /// The id of the coroutine, if there is a single coroutine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<u32>,
+    /// The name of the coroutine, or the function.
+    pub name: String,
+    /// The place.
+    pub at: Option<String>,
+    /// When the state or the span began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_ns: Option<u64>,
+    /// What the coroutine did.
+    pub what: String,
+}
+
+/// A span, and the coroutine of that span. The model may forget the coroutine.
+#[derive(Clone, Copy, Debug)]
+pub struct Witness {
+    /// The span.
+    pub span: Span,
+    /// The name of the coroutine.
+    name: NameId,
+    spawned: SiteId,
+}
+
+impl Witness {
+    /// Notes the coroutine of a span.
+    pub fn of(coroutine: &Coroutine, span: Span) -> Self {
+        Witness {
+            span,
+            name: coroutine.name,
+            spawned: coroutine.spawn_site,
+        }
+    }
+
+    /// Describes the span. `verb` is what the coroutine did. The place is that of the wait: of this wait, or
+    /// of the wait before this run.
+    pub fn proof(&self, model: &Model, names: &Names, verb: &str) -> Proof {
+        let site = match self.span.activity {
+            Activity::Waiting(site, _) | Activity::Running(Some((site, _))) => site,
+            Activity::Running(None) => self.spawned,
+        };
+        let length = units::duration(self.span.length());
+        let given = names.called(model.trace_model.name(self.name));
+        Proof {
+            id: Some(self.span.coroutine.0),
+            name: given.unwrap_or_else(|| names.function(self.spawned, "")),
+            at: names.at(site),
+            from_ns: Some(self.span.from.0),
+            what: format!("{verb} {length} from {}", units::moment(self.span.from)),
+        }
+    }
+}
+
+/// Describes a coroutine that is stuck.
+pub fn of_member(model: &Model, names: &Names, (coroutine, judgement): &Member) -> Proof {
+    let site = model.trace_model.place_of(coroutine);
+    let age = units::duration(judgement.age);
+    Proof {
+        what: format!(
+            "{} {} for {age}",
+            judgement.verdict.word(),
+            judgement.fact.word()
+        ),
+        from_ns: Some(coroutine.state().1.0),
+        ..of_coroutine(model, names, coroutine, site)
+    }
+}
+
+/// Describes the coroutine that lost the most events, of those that have not ended.
+pub fn of_losses(model: &Model, names: &Names) -> Option<Proof> {
+    let all = model.trace_model.coroutines().into_iter();
+    let most = all.max_by_key(|coroutine| coroutine.account.lost())?;
+    let lost = most.account.lost();
+    let site = model.trace_model.place_of(most);
+    (0 < lost).then(|| Proof {
+        what: format!("lost {}", units::counted(lost, "event")),
+        ..of_coroutine(model, names, most, site)
+    })
+}
+
+fn of_coroutine(model: &Model, names: &Names, coroutine: &Coroutine, site: SiteId) -> Proof {
+    Proof {
+        id: Some(coroutine.id.0),
+        name: names.of_coroutine(model, coroutine),
+        at: names.at(site),
+        ..Proof::default()
+    }
+}
+
+/// Describes a group of coroutines that were alive at the end.
+pub fn of_leak(leak: &Leak) -> Proof {
+    let coroutines = units::counted(leak.count as u64, "coroutine");
+    Proof {
+        id: leak.ids.first().copied().filter(|_| leak.count == 1),
+        name: leak.function.clone(),
+        at: leak.at.clone(),
+        what: format!("{coroutines} {}", leak.state),
+        ..Proof::default()
+    }
+}
+
+/// Describes a finding of a lint.
+pub fn of_lint(place: &LintPlace) -> Proof {
+    let coroutines = units::counted(place.coroutines, "coroutine");
+    Proof {
+        id: place.ids.first().copied().filter(|_| place.coroutines == 1),
+        name: place.function.clone(),
+        at: place.at.clone(),
+        what: format!("{coroutines}: {}", (place.lint.message)(place)),
+        ..Proof::default()
+    }
+}
+
+/// The coroutine of a span that has just ended, and the span.
+pub fn witness(trace_model: &TraceModel, span: &Span) -> Option<Witness> {
+    Some(Witness::of(trace_model.get(span.coroutine)?, *span))
+}
