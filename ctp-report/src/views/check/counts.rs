@@ -7,7 +7,7 @@ use crate::config::rules::Count;
 use crate::evidence::Member;
 use crate::findings::gate;
 use crate::findings::leaks::Leak;
-use crate::findings::lints::{Lint, LintPlace};
+use crate::findings::lints::{Detection, Lint, LintPlace};
 use crate::load::Model;
 use crate::names::Names;
 use crate::views::check::missing::{self, Missing};
@@ -95,9 +95,13 @@ pub fn of_lint(facts: &Facts, lint: &Lint) -> Value {
     let count = found
         .iter()
         .fold(0, |sum: u64, place| sum.saturating_add(place.coroutines));
-    let why = Missing::of(facts.model).why;
+    let mut why: Vec<String> = Missing::of(facts.model).why.into_iter().collect();
+    let needs_events = matches!(lint.detection, Detection::WhileReading(_));
+    if needs_events && facts.model.is_by_name() {
+        why.push("the trace has totals instead of events".to_owned());
+    }
     Value {
-        range: from(count, why.into_iter().collect()),
+        range: from(count, why),
         proof: found
             .iter()
             .take(SHOWN)
