@@ -2,6 +2,8 @@
 
 mod applicability;
 mod check;
+mod diff;
+mod general;
 mod options;
 mod values;
 
@@ -10,7 +12,6 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anstream::ColorChoice;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Command, CommandFactory as _, FromArgMatches as _, Parser};
 use clap_complete::Shell;
@@ -20,8 +21,8 @@ use crate::config::ignore::Ignore;
 use crate::config::{Config, DEFAULT_INPUT, Detail, View};
 use crate::output;
 use crate::terminal;
-use crate::text::Width;
 use check::CheckArgs;
+use general::GeneralArgs;
 use options::{
     ExchangeArgs, FilterArgs, FlameArgs, SitesArgs, StuckArgs, SymbolArgs, Target, TimelineArgs,
     ViewArgs,
@@ -46,6 +47,7 @@ Examples:
   ctp-report --timeline t.svg           what ran and waited when, with stuck coroutines in red
   ctp-report -i old.data --json         figures as JSON, for a program
   ctp-report old.data --stuck           what is stuck in another trace; - for standard input
+  ctp-report diff a.ctp b.ctp           which waits changed between two recordings
   ctp-report --html report.html         all of that in one page for a browser
   ctp-report --markdown stuck.md        what is stuck, to be pasted into an issue
   ctp-report --export chrome -o t.json  a timeline for ui.perfetto.dev
@@ -126,30 +128,8 @@ struct Cli {
     /// Trace to read, as with --input
     #[arg(help_heading = GENERAL, value_name = "FILE", conflicts_with = "input")]
     trace: Option<PathBuf>,
-    /// Print JSON instead of text
-    #[arg(help_heading = GENERAL, long)]
-    json: bool,
-    /// Print no header lines and no hints
-    #[arg(help_heading = GENERAL, short, long, conflicts_with = "verbose")]
-    quiet: bool,
-    /// Print more details
-    #[arg(help_heading = GENERAL, short, long)]
-    verbose: bool,
-    /// When to use colour (auto: on a terminal, unless NO_COLOR is set)
-    #[arg(help_heading = GENERAL, long, value_name = "WHEN", default_value = "auto")]
-    color: clap::ColorChoice,
-    /// Wrap lines at this many columns; by default at the width of the terminal, or COLUMNS
-    #[arg(help_heading = GENERAL, long, value_name = "COLUMNS", value_parser = values::parse_columns)]
-    width: Option<usize>,
-    /// Wrap only sentences, and shorten no name, as if the output were not a terminal
-    #[arg(help_heading = GENERAL, long, conflicts_with = "width")]
-    wide: bool,
-    /// Print directly, without CTP_PAGER, PAGER or less
-    #[arg(help_heading = GENERAL, long)]
-    no_pager: bool,
-    /// Memory limit, like 2G; by default 256 MiB plus twice the size of the trace
-    #[arg(help_heading = GENERAL, long, value_name = "SIZE", value_parser = values::parse_size)]
-    max_memory: Option<u64>,
+    #[command(flatten)]
+    general: GeneralArgs,
     /// Print completions for bash, zsh, fish, elvish or powershell
     #[arg(
         help_heading = GENERAL,
@@ -181,13 +161,10 @@ impl Usage {
 /// If the user asked for help, or the command line is invalid. In both cases, the text for the user
 /// is printed.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Config, Usage> {
-    read(words)
-        .and_then(Cli::check)
-        .map(Cli::into_config)
-        .map_err(|error| {
-            print(&error);
-            Usage(error.exit_code())
-        })
+    read(words).map_err(|error| {
+        print(&error);
+        Usage(error.exit_code())
+    })
 }
 
 /// Prints help or an error. Errors quote arguments, which may contain any characters.
@@ -205,25 +182,26 @@ fn print(error: &clap::Error) {
 /// The command. Its own help and version flags replace those of clap, so that the help lists the
 /// views first.
 fn command() -> Command {
-    let flag = |id: &'static str, short, action, help: &'static str| {
-        let flag = Arg::new(id).long(id).short(short).action(action);
-        flag.help(help).help_heading(GENERAL)
-    };
     Cli::command()
         .disable_help_flag(true)
         .disable_version_flag(true)
-        .arg(flag(
-            "help",
-            'h',
-            ArgAction::Help,
-            "Print help: a summary with -h, everything with --help",
-        ))
+        .disable_help_subcommand(true)
+        .args_conflicts_with_subcommands(true)
+        .arg(flag("help", 'h', ArgAction::Help, HELP))
         .arg(flag(
             "version",
             'V',
             ArgAction::Version,
             "Print the version",
         ))
+        .subcommand(diff::command().arg(flag("help", 'h', ArgAction::Help, HELP)))
+}
+
+const HELP: &str = "Print help: a summary with -h, everything with --help";
+
+fn flag(id: &'static str, short: char, action: ArgAction, help: &'static str) -> Arg {
+    let flag = Arg::new(id).long(id).short(short).action(action);
+    flag.help(help).help_heading(GENERAL)
 }
 
 /// The error for options that exclude each other.
@@ -231,10 +209,14 @@ fn conflict(text: &str) -> clap::Error {
     command().error(ErrorKind::ArgumentConflict, text)
 }
 
-fn read(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+fn read(words: impl IntoIterator<Item = OsString>) -> Result<Config, clap::Error> {
     let given = command().try_get_matches_from(words)?;
+    if let Some((diff::NAME, given)) = given.subcommand() {
+        return diff::config(given);
+    }
     applicability::check(&given)?;
-    Cli::from_arg_matches(&given)
+    let cli = Cli::from_arg_matches(&given)?;
+    Ok(cli.check()?.into_config())
 }
 
 impl Cli {
@@ -295,7 +277,7 @@ impl Cli {
     fn check_stdout(&self) -> Result<(), clap::Error> {
         let chart = self.flame.flame.as_deref().is_some_and(output::is_stdout);
         let stacks = self.flame.folded.as_deref().is_some_and(output::is_stdout);
-        if chart && (stacks || self.json) {
+        if chart && (stacks || self.general.json) {
             return Err(conflict(
                 "--flame - uses standard output, which another output needs: name a file",
             ));
@@ -304,30 +286,21 @@ impl Cli {
     }
 
     fn into_config(mut self) -> Config {
-        let detail = match (self.quiet, self.verbose) {
-            (true, _) => Detail::Quiet,
-            // Readers of an issue want to know which version recorded the trace.
-            (_, is_verbose) if is_verbose || self.view.markdown.is_some() => Detail::Verbose,
-            _ => Detail::Usual,
-        };
-        let color = match self.color {
-            clap::ColorChoice::Auto => ColorChoice::Auto,
-            clap::ColorChoice::Always => ColorChoice::Always,
-            clap::ColorChoice::Never => ColorChoice::Never,
-        };
-        let width = match self.width {
-            _ if self.wide => Width::Full,
-            Some(columns) => Width::Columns(columns),
-            None => terminal::width(),
+        // Readers of an issue want to know which version recorded the trace.
+        let is_issue = self.view.markdown.is_some() && !self.general.quiet;
+        let general = self.general.clone();
+        let detail = if is_issue {
+            Detail::Verbose
+        } else {
+            general.detail()
         };
         let has_links = terminal::is_capable();
         // A check has no reader, and its status must not depend on a pager.
         let is_page =
             !self.stuck.fail && !self.check.is_given() && !self.man && self.completions.is_none();
-        let has_pager = is_page && !self.no_pager && terminal::is_capable();
-        let json = self.json;
+        let has_pager = is_page && !general.no_pager && terminal::is_capable();
         let skip = Ignore(std::mem::take(&mut self.symbols.skip));
-        let (max_module, max_memory) = (self.symbols.max_module, self.max_memory);
+        let (max_module, max_memory) = (self.symbols.max_module, general.max_memory);
         let search_paths = std::mem::take(&mut self.symbols).into_search_paths();
         let (input, run) = (self.trace.take(), self.exchange.run);
         let input = input.unwrap_or_else(|| self.input.clone());
@@ -342,10 +315,10 @@ impl Cli {
             max_memory,
             filter: filter.into_filter(view.lists_coroutines()),
             view,
-            json,
+            json: general.json,
             detail,
-            color,
-            width,
+            color: general.color(),
+            width: general.width(),
             has_links,
             has_pager,
         }
@@ -362,7 +335,7 @@ impl Cli {
             .or_else(|| self.view.into_view(self.stuck, &self.flame))
             .or_else(|| self.exchange.into_view(threshold))
             .or_else(|| self.timeline.into_view(threshold, title))
-            .or_else(|| self.flame.into_view(self.json))
+            .or_else(|| self.flame.into_view(self.general.json))
             .unwrap_or_else(|| self.sites.into_view())
     }
 }
@@ -406,6 +379,35 @@ mod tests {
             panic!()
         };
         assert_eq!((stuck.threshold.0, stuck.fail), (200_000_000, false));
+    }
+
+    #[test]
+    fn diff_is_a_subcommand() {
+        let View::Diff(diff) = view(&["diff", "-q", "before", "after", "--min-change", "5"]) else {
+            panic!()
+        };
+        let traces = [diff.before, diff.after].map(|path| path.display().to_string());
+        assert_eq!(traces, ["before", "after"]);
+        assert!((diff.least.share - 0.05).abs() < 1e-9);
+        let words = ["ctp-report", "-i", "diff"].map(OsString::from);
+        let config = parse(words).expect("good usage");
+        assert_eq!(config.input, Path::new("diff"));
+    }
+
+    #[test]
+    fn rules_of_several_options_are_joined() {
+        let words = [
+            "--check",
+            "stuck=0,lost=0",
+            "--deny",
+            "lost-waker",
+            "--check",
+            "busy<1s",
+        ];
+        let View::Check(check) = view(&words) else {
+            panic!()
+        };
+        assert_eq!((check.rules.len(), check.deny.len()), (3, 1));
     }
 
     #[test]

@@ -90,6 +90,8 @@ pub enum View {
     Why(WhyView),
     /// Whether the trace keeps to rules.
     Check(CheckView),
+    /// Which waits changed between two recordings.
+    Diff(DiffView),
     /// How long waits and runs took.
     Histogram,
     /// Every record.
@@ -118,6 +120,7 @@ impl View {
             | View::Timeline(_)
             | View::Histogram
             | View::Check(_)
+            | View::Diff(_)
             | View::Dump
             | View::Export(_)
             | View::Tracks(_)
@@ -169,6 +172,28 @@ pub struct CheckView {
     pub ignore: Ignore,
     /// The JUnit file to write; `-` is standard output, instead of a page.
     pub junit: Option<PathBuf>,
+}
+
+/// The traces to compare.
+#[derive(Clone, Debug)]
+pub struct DiffView {
+    /// The trace to compare with.
+    pub before: PathBuf,
+    /// The trace to compare.
+    pub after: PathBuf,
+    /// Which changes are large enough to count.
+    pub least: LeastChange,
+    /// File of a flame graph; `-` is standard output, instead of a page.
+    pub flame: Option<PathBuf>,
+}
+
+/// How large a change must be to count.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LeastChange {
+    /// As a share of the smaller value: 0.1 is 10 %.
+    pub share: f64,
+    /// As a time.
+    pub time: Nanos,
 }
 
 /// Output file and content of the HTML page.

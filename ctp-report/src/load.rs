@@ -57,7 +57,14 @@ fn is_of_lines(head: &[u8]) -> Result<bool, ctp_trace::Error> {
 /// # Errors
 /// If the file cannot be read, or does not have the requested run.
 pub fn open(config: &Config) -> Result<Input<'_>> {
-    let path = config.input.as_path();
+    open_file(config, &config.input)
+}
+
+/// Opens a trace of this name. The configuration has its run and the memory limit.
+///
+/// # Errors
+/// As for [`open`].
+pub fn open_file<'p>(config: &Config, path: &'p Path) -> Result<Input<'p>> {
     let opened = opened::open(path)?;
     let head = match &opened {
         Opened::File(file) => &file.head(RECOGNISED_BYTES),

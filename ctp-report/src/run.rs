@@ -8,8 +8,8 @@ use crate::config::{Config, View};
 use crate::findings::gate::Status;
 use crate::html;
 use crate::views::{
-    check, dump, export, flame, histogram, last_words, sites, stacks, stuck, timeline, tracks,
-    tree, why,
+    check, diff, dump, export, flame, histogram, last_words, sites, stacks, stuck, timeline,
+    tracks, tree, why,
 };
 
 /// Runs the requested view.
@@ -29,6 +29,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<Status> {
         View::Tree { threshold, all_ids } => tree::show(config, *threshold, *all_ids, out)?,
         View::Why(view) => why::show(config, view, out)?,
         View::Check(view) => return check::show(config, view, out),
+        View::Diff(view) => diff::show(config, view, out)?,
         View::Histogram => histogram::show(config, out)?,
         View::Dump => dump::show(config, out)?,
         View::Export(view) => export::show(config, view, out)?,

@@ -2,6 +2,7 @@
 //! `svg`). The file beside the folder reads the trace and puts the two together.
 
 pub mod check;
+pub mod diff;
 pub mod dump;
 pub mod export;
 pub mod flame;

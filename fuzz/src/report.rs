@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anstream::ColorChoice;
 use ctp_report::{
-    By, CheckView, Config, Detail, ExportView, FlameView, Format, HtmlView, SiteField, SitesView,
-    Sort, StacksView, StuckView, TimelineView, TracksView, View, WhyView, Width, rules, run,
+    By, CheckView, Config, Detail, DiffView, ExportView, FlameView, Format, HtmlView, LeastChange,
+    SiteField, SitesView, Sort, StacksView, StuckView, TimelineView, TracksView, View, WhyView, Width,
+    rules, run,
 };
+use ctp_trace::record::Nanos;
 use ctp_trace::verdict::THRESHOLD;
 use symbolize::SearchPaths;
 
@@ -22,7 +24,7 @@ pub fn report(bytes: &[u8]) {
     let path = own_path();
     fs::write(&path, trace).expect("there is room in the temporary directory");
     let id = u32::from(bytes[bytes.len() / 2]);
-    for view in views(id) {
+    for view in views(id, &path) {
         for (json, width) in [
             (false, Width::Full),
             (false, Width::Columns(40)),
@@ -83,6 +85,19 @@ fn why(id: Option<u32>) -> WhyView {
     }
 }
 
+/// A comparison of the trace with itself.
+fn diff(path: &Path) -> DiffView {
+    DiffView {
+        before: path.to_owned(),
+        after: path.to_owned(),
+        least: LeastChange {
+            share: 0.0,
+            time: Nanos(0),
+        },
+        flame: None,
+    }
+}
+
 /// Rules of all kinds.
 fn check() -> CheckView {
     let text =
@@ -96,7 +111,7 @@ fn check() -> CheckView {
     }
 }
 
-fn views(id: u32) -> Vec<View> {
+fn views(id: u32, path: &Path) -> Vec<View> {
     let stdout = || PathBuf::from("-");
     let flame = |by, is_drawn: bool| FlameView {
         svg: is_drawn.then(stdout),
@@ -136,6 +151,7 @@ fn views(id: u32) -> Vec<View> {
         View::Why(why(Some(id))),
         View::Why(why(None)),
         View::Check(check()),
+        View::Diff(diff(path)),
         View::Histogram,
         View::Dump,
         View::Export(ExportView {

@@ -46,7 +46,7 @@ pub(super) struct ViewArgs {
     #[arg(long)]
     pub(super) histogram: bool,
     /// Print every record
-    #[arg(short = 'D', long)]
+    #[arg(short = 'D', long, conflicts_with_all = SYMBOLS)]
     pub(super) dump: bool,
     /// Write the page of --stuck to this file as Markdown, for an issue tracker (- for standard
     /// output)
@@ -194,23 +194,23 @@ pub(super) struct TimelineArgs {
     pub(super) timeline: Option<PathBuf>,
 }
 
-/// Views that show raw records and look up no names.
-const NAMELESS: [&str; 1] = ["dump"];
+/// The options of [`SymbolArgs`], which views without names ignore.
+const SYMBOLS: [&str; 4] = ["symfs", "debug_dir", "skip", "max_module"];
 
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Symbols")]
 pub(super) struct SymbolArgs {
     /// Look for programs, sources and debug info in this directory, by path or by name
-    #[arg(long, value_name = "DIR", conflicts_with_all = NAMELESS)]
+    #[arg(long, value_name = "DIR")]
     pub(super) symfs: Option<PathBuf>,
     /// Also look for separate debug info here, as in /usr/lib/debug; may be repeated
-    #[arg(long, value_name = "DIR", conflicts_with_all = NAMELESS)]
+    #[arg(long, value_name = "DIR")]
     pub(super) debug_dir: Vec<PathBuf>,
     /// For waits in functions that match, by name or file:line, name the caller; may be repeated
-    #[arg(long, value_name = "REGEX", conflicts_with_all = NAMELESS)]
+    #[arg(long, value_name = "REGEX")]
     pub(super) skip: Vec<Regex>,
     /// Memory limit for all programs and their debug info, like 1G; by default 256M
-    #[arg(long, value_name = "SIZE", value_parser = values::parse_size, conflicts_with_all = NAMELESS)]
+    #[arg(long, value_name = "SIZE", value_parser = values::parse_size)]
     pub(super) max_module: Option<u64>,
 }
 

@@ -18,6 +18,8 @@ pub enum Widths {
     WaitingTime,
     /// Nanoseconds of running, shown as microseconds.
     RunningTime,
+    /// Microseconds of waiting, of two recordings.
+    Changes,
     /// Tasks and threads.
     Number,
 }
@@ -31,13 +33,17 @@ pub fn flame(folded: &str, title: &str, subtitle: &str, widths: Widths) -> Resul
     let mut options = Options::default();
     options.colors = match widths {
         Widths::RunningTime => Palette::Basic(BasicPalette::Hot),
-        Widths::WaitingTime | Widths::Number => Palette::Basic(BasicPalette::Aqua),
+        Widths::WaitingTime | Widths::Changes | Widths::Number => {
+            Palette::Basic(BasicPalette::Aqua)
+        }
     };
     options.palette_map = Some(&mut stuck);
     options.title = text::escape(title);
     options.subtitle = Some(text::escape(subtitle));
     (options.count_name, options.factor) = match widths {
         Widths::WaitingTime | Widths::RunningTime => ("us".to_owned(), 1e-3),
+        // For changes, the percentages of the library ignore the factor.
+        Widths::Changes => ("us".to_owned(), 1.0),
         Widths::Number => ("tasks".to_owned(), 1.0),
     };
     options.name_type = "Frame:".to_owned();

@@ -3,7 +3,7 @@
 use ctp_trace::record::Nanos;
 use jiff::Timestamp;
 
-pub use ctp_trace::quantity::{counted, grouped};
+pub use ctp_trace::quantity::{counted, counted_as, grouped};
 
 /// Bytes in hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {

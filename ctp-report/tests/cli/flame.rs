@@ -179,3 +179,29 @@ fn text(text: &str) {
         );
     }
 }
+
+#[test]
+fn changes_between_recordings_are_coloured() {
+    let test_dir = TestDir::new();
+    let args = [
+        "diff",
+        "-q",
+        "before.data",
+        "after.data",
+        "--flame",
+        "changes.svg",
+    ];
+    let page = test_dir.text(&args);
+    let svg = fs::read_to_string(test_dir.path("changes.svg")).unwrap();
+    for part in [
+        "session-* src/session.rs:17 (readable) (8,700,000 us, 37.50%; +25.00%)",
+        "ticker-* src/session.rs:22 (timer) (7,250,000 us, 31.25%; 0.00%)",
+        "worker-* src/session.rs:33 (lock) (2,900,000 us, 12.50%; -12.50%)",
+        "batch &lt;&amp;&gt;,\\u{1b}[2J-* src/session.rs:58 (channel)",
+    ] {
+        assert!(svg.contains(part), "{part}");
+    }
+    assert!(page.contains("x 3.00"), "the page is written too");
+    let on_stdout = test_dir.text(&["diff", "before.data", "after.data", "--flame", "-"]);
+    assert_eq!(on_stdout, svg);
+}

@@ -127,7 +127,7 @@ fn no_view_prints_control_characters() {
     let room = Room::new();
     let module = room.write(&format!("m{}", EVIL.replace('\n', "")), b"no program");
     room.write("ctp.data", &evil_trace(module.to_str().unwrap()));
-    let views: [&[&str]; 24] = [
+    let views: [&[&str]; 26] = [
         &[],
         &["--json"],
         &["--width", "40"],
@@ -146,6 +146,8 @@ fn no_view_prints_control_characters() {
         &["--why", "1"],
         &["--last-words"],
         &["--histogram"],
+        &["--check", "stuck>=0,busy>=0s", "--verbose"],
+        &["diff", "ctp.data", "ctp.data"],
         &["--dump"],
         &["--flame", "-"],
         &["--folded", "-"],

@@ -7,7 +7,7 @@ use ctp_trace::record::*;
 use crate::room::{MIB, Room};
 
 /// Every view, and its document in JSON where there is one.
-const VIEWS: [&[&str]; 24] = [
+const VIEWS: [&[&str]; 27] = [
     &[],
     &["--verbose"],
     &["--json"],
@@ -30,6 +30,9 @@ const VIEWS: [&[&str]; 24] = [
     &["--html", "-"],
     &["--export", "jsonl"],
     &["--export", "chrome"],
+    &["--check", "stuck>=0,busy>=0s,max(run,site=x)>=0s"],
+    &["diff", "ctp.data", "ctp.data"],
+    &["diff", "ctp.data", "ctp.data", "--json"],
     &["--dump"],
     &["--dump", "--json"],
 ];

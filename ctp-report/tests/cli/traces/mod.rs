@@ -2,6 +2,7 @@
 
 mod broken;
 mod builder;
+mod compared;
 mod crash;
 mod family;
 mod filtered;
@@ -74,6 +75,8 @@ fn of_waits() -> Vec<Named> {
         ("inspected_threads", hogs::inspected_threads()),
         ("stackful", stackful::stackful()),
         ("wide", wide::wide()),
+        ("before", compared::before()),
+        ("after", compared::after()),
     ]
 }
 

@@ -1,0 +1,119 @@
+//! Finds the sites of a trace in another trace.
+
+use std::collections::BTreeMap;
+
+use crate::views::diff::profile::{Identity, Profile};
+use crate::views::diff::series::Series;
+
+/// A site of one or both traces.
+pub struct Pair<'p> {
+    /// The site in the trace before.
+    pub before: Option<(&'p Identity, &'p Series)>,
+    /// The site in the trace after.
+    pub after: Option<(&'p Identity, &'p Series)>,
+}
+
+impl<'p> Pair<'p> {
+    /// The site, by its newest place.
+    pub fn identity(&self) -> Option<&'p Identity> {
+        let newest = self.after.or(self.before);
+        newest.map(|(identity, _)| identity)
+    }
+}
+
+/// All sites. A site has the same identity in both traces. If only the line differs and no other site could
+/// be meant, the line has moved.
+pub fn pairs<'p>(before: &'p Profile, after: &'p Profile) -> Vec<Pair<'p>> {
+    let mut pairs: BTreeMap<&Identity, Pair> = BTreeMap::new();
+    for site in &before.sites {
+        let (before, after) = (Some(site), None);
+        pairs.insert(site.0, Pair { before, after });
+    }
+    for site in &after.sites {
+        let before = None;
+        let pair = pairs.entry(site.0).or_insert(Pair {
+            before,
+            after: None,
+        });
+        pair.after = Some(site);
+    }
+    join_moved(pairs.into_values().collect())
+}
+
+fn join_moved(all: Vec<Pair>) -> Vec<Pair> {
+    let (mut pairs, single): (Vec<Pair>, Vec<Pair>) = all
+        .into_iter()
+        .partition(|pair| pair.before.is_some() && pair.after.is_some());
+    let mut groups: BTreeMap<Identity, Vec<Pair>> = BTreeMap::new();
+    for pair in single {
+        let key = pair
+            .identity()
+            .map(Identity::without_line)
+            .unwrap_or_default();
+        groups.entry(key).or_default().push(pair);
+    }
+    for group in groups.into_values() {
+        match &group[..] {
+            [first, second] if first.before.is_some() != second.before.is_some() => {
+                pairs.push(Pair {
+                    before: first.before.or(second.before),
+                    after: first.after.or(second.after),
+                })
+            }
+            _ => pairs.extend(group),
+        }
+    }
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::views::diff::profile::About;
+
+    fn profile(sites: &[(&str, u32)]) -> Profile {
+        let sites = sites.iter().map(|(function, line)| {
+            let identity = Identity {
+                function: (*function).to_owned(),
+                file: Some("main.rs".to_owned()),
+                line: Some(*line),
+                ..Identity::default()
+            };
+            (identity, Series::new())
+        });
+        Profile {
+            sites: sites.collect(),
+            about: About::default(),
+        }
+    }
+
+    /// The lines of each pair.
+    fn lines(before: &[(&str, u32)], after: &[(&str, u32)]) -> Vec<[Option<u32>; 2]> {
+        let (before, after) = (profile(before), profile(after));
+        let pairs = pairs(&before, &after);
+        let line = |site: Option<(&Identity, &Series)>| site.and_then(|site| site.0.line);
+        let mut lines: Vec<_> = pairs
+            .iter()
+            .map(|pair| [line(pair.before), line(pair.after)])
+            .collect();
+        lines.sort_unstable();
+        lines
+    }
+
+    #[test]
+    fn sites_are_found_by_place() {
+        let all = [("read", 7), ("write", 9)];
+        assert_eq!(lines(&all, &all), [[Some(7); 2], [Some(9); 2]]);
+        let found = lines(&all, &[("read", 7), ("write", 12), ("flush", 9)]);
+        assert_eq!(found, [[None, Some(9)], [Some(7); 2], [Some(9), Some(12)]]);
+    }
+
+    #[test]
+    fn ambiguous_lines_are_not_moved() {
+        let before = [("read", 7), ("read", 9)];
+        let found = lines(&before, &[("read", 8), ("read", 9)]);
+        assert_eq!(found, [[Some(7), Some(8)], [Some(9); 2]]);
+        let found = lines(&before, &[("read", 8)]);
+        assert_eq!(found, [[None, Some(8)], [Some(7), None], [Some(9), None]]);
+    }
+}

@@ -1,0 +1,165 @@
+//! What a trace has of each site, with the identity by which the site is found in another trace.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use ctp_trace::record::{Nanos, SiteId, WaitKind};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::config::Config;
+use crate::document::{self, json};
+use crate::evidence::resource;
+use crate::findings::notes;
+use crate::load::{self, Model};
+use crate::names::{CodePlace, Names};
+use crate::views::diff::collector::Collector;
+use crate::views::diff::series::Series;
+
+/// A trace, by site and name.
+pub struct Profile {
+    /// The sites, each once.
+    pub sites: BTreeMap<Identity, Series>,
+    /// The trace.
+    pub about: About,
+}
+
+/// Facts about a trace.
+#[derive(Default)]
+pub struct About {
+    /// The id of the recording.
+    pub trace_id: [u8; 16],
+    /// The program, without directories.
+    pub program: String,
+    /// When the recording began, as nanoseconds since 1970.
+    pub started_unix_ns: u64,
+    /// The duration of the recording.
+    pub duration: Nanos,
+    /// The number of events.
+    pub events: u64,
+    /// Lost events.
+    pub lost: u64,
+    /// Notes about what is missing.
+    pub notes: Vec<String>,
+    /// Waits at sites beyond those that are compared.
+    pub left_out: u64,
+    /// The `trace` field of documents.
+    pub json: Value,
+}
+
+impl About {
+    /// Whether both are the same recording.
+    pub fn is_recording_of(&self, other: &About) -> bool {
+        let key = |about: &About| (about.trace_id, about.started_unix_ns, about.events);
+        key(self) == key(other)
+    }
+}
+
+/// A site and the name of the coroutines that wait there, by what is the same in another recording of the
+/// program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Identity {
+    /// The function that waits.
+    pub function: String,
+    /// The source file.
+    pub file: Option<String>,
+    /// The kind of resource, as a word.
+    pub waits_for: &'static str,
+    /// The name that the program gave, with `*` for a number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The function that awaits this function, if found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub awaited_by: Option<String>,
+    /// The line in the file.
+    pub line: Option<u32>,
+    /// Module and offset, if there is no source position.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
+}
+
+impl Identity {
+    fn of(names: &Names, (site, wait): (SiteId, WaitKind), name: &str) -> Self {
+        let label = names.of(site).cloned().unwrap_or_default();
+        let function = names.function(site, name);
+        let given = names.given(name).filter(|given| *given != function);
+        let place = CodePlace::new(function, label);
+        Identity {
+            function: place.function,
+            file: place.shown,
+            waits_for: resource::word(wait),
+            name: given,
+            awaited_by: names.awaiter(site),
+            line: place.line,
+            module: place.module,
+        }
+    }
+
+    /// File and line, or module and offset.
+    pub fn at(&self) -> String {
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => format!("{file}:{line}"),
+            _ => self
+                .module
+                .clone()
+                .unwrap_or_else(|| "(not recorded)".to_owned()),
+        }
+    }
+
+    /// The identity without the line, by which a site is found after the file was edited above it.
+    pub fn without_line(&self) -> Self {
+        Identity {
+            line: None,
+            module: None,
+            ..self.clone()
+        }
+    }
+}
+
+/// Reads a trace.
+///
+/// # Errors
+/// If the trace cannot be read, has no coroutine, or has totals only.
+pub fn read(config: &Config, path: &Path) -> Result<Profile> {
+    let input = load::open_file(config, path)?;
+    let mut collector = Collector::default();
+    let model = input.model(
+        |_, _| {},
+        |trace_model, span| collector.add(trace_model, span),
+    )?;
+    model
+        .check_not_empty()
+        .with_context(|| path.display().to_string())?;
+    if model.is_by_name() {
+        bail!(
+            "{}: the trace has only totals, from which noise cannot be told: record without --summary",
+            path.display()
+        );
+    }
+    let names = document::names(config, &input, &model);
+    let about = about(&model, &names, collector.left_out);
+    let mut sites: BTreeMap<Identity, Series> = BTreeMap::new();
+    for (site, wait, name, series) in collector.finish() {
+        let identity = Identity::of(&names, (site, wait), &name);
+        sites
+            .entry(identity)
+            .and_modify(|known| known.merge(&series))
+            .or_insert(series);
+    }
+    Ok(Profile { sites, about })
+}
+
+fn about(model: &Model, names: &Names, left_out: u64) -> About {
+    About {
+        trace_id: model.start.trace_id,
+        program: model.program_name(),
+        started_unix_ns: model.start.started_unix_ns,
+        duration: model.duration(),
+        events: model.trace_model.totals().events,
+        lost: model.lost(),
+        notes: notes::notes(model, names),
+        left_out,
+        json: json::trace(model, names),
+    }
+}

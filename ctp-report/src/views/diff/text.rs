@@ -1,0 +1,205 @@
+//! The page of a comparison.
+
+use std::io;
+use std::path::Path;
+
+use crate::config::LeastChange;
+use crate::text::table::{Column, Side};
+use crate::text::{Page, units};
+use crate::views::diff::model::{Change, Comparison, Figures, Row};
+use crate::views::diff::profile::{About, Profile};
+
+/// How many new and how many gone sites are listed.
+const LISTED: usize = 20;
+
+const CHANGES: [Column; 9] = [
+    ("change", Side::Right),
+    ("interval", Side::Right),
+    ("of waits", Side::Left),
+    ("before", Side::Right),
+    ("after", Side::Right),
+    ("waits", Side::Right),
+    ("waited", Side::Right),
+    ("function", Side::Left),
+    ("site", Side::Left),
+];
+
+const SITES: [Column; 5] = [
+    ("waits", Side::Right),
+    ("waited", Side::Right),
+    ("run", Side::Right),
+    ("function", Side::Left),
+    ("site", Side::Left),
+];
+
+/// Writes a line about a trace, and notes about what is missing in that trace.
+pub fn header(page: &mut Page, what: &str, path: &Path, about: &About) -> io::Result<()> {
+    let items = [
+        format!("{what}: {}", path.display()),
+        format!("program: {}", about.program),
+        format!("date: {}", units::date(about.started_unix_ns)),
+        format!("duration: {}", units::duration(about.duration)),
+        units::counted(about.events, "event"),
+        format!("lost {}", units::grouped(about.lost)),
+    ];
+    page.list("# ", "#   ", "   ", &items)?;
+    about
+        .notes
+        .iter()
+        .try_for_each(|note| page.sentence("# note: ", "#   ", note))?;
+    if 0 < about.left_out {
+        let left_out = units::counted(about.left_out, "wait");
+        let note =
+            format!("there are too many sites; {left_out} at further sites are not compared");
+        page.sentence("# note: ", "#   ", &note)?;
+    }
+    Ok(())
+}
+
+/// Writes what both traces say about each other before any figures.
+pub fn relation(
+    page: &mut Page,
+    before: &Profile,
+    after: &Profile,
+    shared: usize,
+) -> io::Result<()> {
+    if before.about.is_recording_of(&after.about) {
+        page.line("# note: both are the same recording")?;
+    } else if before.about.program != after.about.program {
+        page.line("# note: the programs have different names")?;
+    }
+    page.gap()?;
+    if shared == 0 {
+        page.line("The traces have no site in common.")?;
+    }
+    Ok(())
+}
+
+/// Writes changes, new and gone sites, and how many sites have not changed.
+pub fn page(page: &mut Page, comparison: &Comparison, least: LeastChange) -> io::Result<()> {
+    changes(page, &comparison.changes)?;
+    sites(
+        page,
+        "NEW",
+        "only in the trace after",
+        &comparison.new,
+        |row| row.after,
+    )?;
+    sites(
+        page,
+        "GONE",
+        "only in the trace before",
+        &comparison.gone,
+        |row| row.before,
+    )?;
+    if comparison.noise + comparison.too_few == 0 {
+        return Ok(());
+    }
+    page.sentence("", "  ", &summary(comparison, least))
+}
+
+fn changes(page: &mut Page, changes: &[Change]) -> io::Result<()> {
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let rows: Vec<Vec<String>> = changes.iter().map(change).collect();
+    page.table(&CHANGES, &rows, |_, _| Ok(()))?;
+    page.gap()
+}
+
+fn change(change: &Change) -> Vec<String> {
+    let Row { before, after, .. } = change.row;
+    let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+    let value = |figures: Figures| {
+        let value = figures.percentile(change.percentile);
+        value.map_or_else(|| "-".to_owned(), units::duration_ns)
+    };
+    let [low, high] = change.interval.map(ratio);
+    vec![
+        format!("x {}", ratio(change.ratio)),
+        format!("{low} .. {high}"),
+        format!("p{}", change.percentile),
+        value(before),
+        value(after),
+        both(before.waits, after.waits, units::grouped),
+        both(before.waited_ns, after.waited_ns, units::duration_ns),
+        function(&change.row),
+        at(&change.row),
+    ]
+}
+
+/// A ratio with about three digits.
+fn ratio(ratio: f64) -> String {
+    let decimals = if ratio < 9.995 { 2 } else { 0 };
+    format!("{ratio:.decimals$}")
+}
+
+/// Both values, or a single value if both look the same.
+fn both(before: u64, after: u64, text: fn(u64) -> String) -> String {
+    let (before, after) = (text(before), text(after));
+    if before == after {
+        after
+    } else {
+        format!("{before} -> {after}")
+    }
+}
+
+/// The function, with the name of the coroutines and the awaiting function.
+fn function(row: &Row) -> String {
+    let identity = &row.identity;
+    let name = identity.name.as_deref().map(|name| format!(", as {name}"));
+    let awaiter = identity.awaited_by.as_deref();
+    let awaiter = awaiter.map(|awaiter| format!(" <- {awaiter}"));
+    [Some(identity.function.clone()), awaiter, name]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// The place, with the line before if that differs.
+fn at(row: &Row) -> String {
+    let moved = row.line_before.map(|line| format!(" (was line {line})"));
+    row.identity.at() + &moved.unwrap_or_default()
+}
+
+fn sites(
+    page: &mut Page,
+    title: &str,
+    what: &str,
+    rows: &[Row],
+    figures: fn(&Row) -> Option<Figures>,
+) -> io::Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let count = units::counted(rows.len() as u64, "site");
+    page.line(&format!("{title}  {count} {what}"))?;
+    let cells = rows.iter().take(LISTED).map(|row| {
+        let figures = figures(row).unwrap_or_default();
+        vec![
+            units::grouped(figures.waits),
+            units::duration_ns(figures.waited_ns),
+            units::duration_ns(figures.ran_ns),
+            function(row),
+            at(row),
+        ]
+    });
+    let cells: Vec<Vec<String>> = cells.collect();
+    page.table(&SITES, &cells, |_, _| Ok(()))?;
+    if LISTED < rows.len() {
+        let more = units::counted((rows.len() - LISTED) as u64, "more site");
+        page.line(&format!("  and {more} (--json has all)"))?;
+    }
+    page.gap()
+}
+
+fn summary(comparison: &Comparison, least: LeastChange) -> String {
+    let noise = units::counted_as(comparison.noise as u64, "site differs", "sites differ");
+    let (percent, time) = (least.share * 100.0, units::duration(least.time));
+    let mut text = format!("{noise} by at most {percent:.0} %, by at most {time}, or by noise");
+    if 0 < comparison.too_few {
+        let too_few = units::counted_as(comparison.too_few as u64, "site has", "sites have");
+        text += &format!("; {too_few} too few waits to compare");
+    }
+    text
+}
