@@ -20,6 +20,7 @@ mod machine;
 mod other_languages;
 mod readme;
 mod riscv;
+mod slow_site;
 mod stackful;
 mod stackful_program;
 mod support;
