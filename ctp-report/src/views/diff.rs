@@ -2,6 +2,7 @@
 
 mod bootstrap;
 mod collector;
+mod common;
 mod flame;
 mod hypotheses;
 mod matching;
@@ -54,8 +55,9 @@ fn fields(before: &Profile, comparison: &Comparison, least: LeastChange) -> Valu
         "min_change": least.share,
         "min_time_ns": least.time.0,
         "changes": comparison.changes,
+        "common": comparison.common,
         "new": comparison.new,
-        "gone": comparison.gone,
+        "gone": comparison.removed,
         "noise": comparison.noise,
         "too_few": comparison.too_few,
         "sites": comparison.sites,

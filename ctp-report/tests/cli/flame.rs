@@ -194,9 +194,9 @@ fn changes_between_recordings_are_coloured() {
     let page = test_dir.text(&args);
     let svg = fs::read_to_string(test_dir.path("changes.svg")).unwrap();
     for part in [
-        "session-* src/session.rs:17 (readable) (8,700,000 us, 37.50%; +25.00%)",
-        "ticker-* src/session.rs:22 (timer) (7,250,000 us, 31.25%; 0.00%)",
-        "worker-* src/session.rs:33 (lock) (2,900,000 us, 12.50%; -12.50%)",
+        "session-* src/session.rs:17 (readable) (17,400,000 us, 37.50%; +25.00%)",
+        "ticker-* src/session.rs:22 (timer) (14,500,000 us, 31.25%; 0.00%)",
+        "worker-* src/session.rs:33 (lock) (5,800,000 us, 12.50%; -12.50%)",
         "batch &lt;&amp;&gt;,\\u{1b}[2J-* src/session.rs:58 (channel)",
     ] {
         assert!(svg.contains(part), "{part}");

@@ -51,7 +51,10 @@ fn stacks(pairs: &[Pair]) -> Stacks {
 
 fn frames(identity: &Identity) -> Vec<String> {
     let frames = [
-        identity.name.clone(),
+        identity
+            .name
+            .clone()
+            .filter(|name| *name != identity.function),
         identity.awaited_by.clone(),
         Some(format!(
             "{} {} ({})",

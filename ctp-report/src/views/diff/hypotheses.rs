@@ -8,10 +8,10 @@ use crate::views::diff::series::Series;
 use crate::views::diff::significance::Difference;
 
 /// The percentiles that are compared.
-const PERCENTS: [u8; 2] = [50, 99];
+pub const PERCENTS: [u8; 2] = [50, 99];
 
 /// A percentile is compared only if at least this many waits of each trace are longer, and as many shorter.
-const BEYOND: u64 = 8;
+const BEYOND: u64 = 20;
 
 /// Something that may differ.
 pub enum Test {
@@ -23,21 +23,37 @@ pub enum Test {
         percent: u8,
         /// The change.
         difference: Difference,
+        /// The logarithm of the largest change that does not count.
+        margin: f64,
     },
     /// Whether a site is in a trace.
     Presence {
         /// The number of the site.
         pair: usize,
+        /// The probability that a single trace has all of the waits by chance.
+        p_value: f64,
     },
 }
 
-/// The tests of a site, each with its p-value.
+impl Test {
+    /// The probability of such a difference, or a larger difference, by chance.
+    pub fn p_value(&self) -> f64 {
+        match self {
+            Test::Percentile {
+                difference, margin, ..
+            } => difference.p_value(*margin),
+            Test::Presence { p_value, .. } => *p_value,
+        }
+    }
+}
+
+/// The tests of a site.
 pub fn of_site(
     (before, after): (&Profile, &Profile),
     number: usize,
     pair: &Pair,
     least: LeastChange,
-) -> Vec<(Test, f64)> {
+) -> Vec<Test> {
     let durations = [before, after].map(|profile| profile.about.duration.0.max(1) as f64);
     match (pair.before, pair.after) {
         (Some((_, before)), Some((_, after))) => percentile_tests(number, before, after, least),
@@ -47,12 +63,7 @@ pub fn of_site(
     }
 }
 
-fn percentile_tests(
-    pair: usize,
-    before: &Series,
-    after: &Series,
-    least: LeastChange,
-) -> Vec<(Test, f64)> {
+fn percentile_tests(pair: usize, before: &Series, after: &Series, least: LeastChange) -> Vec<Test> {
     let errors = [before, after].map(|series| {
         let sample = series.sample.by_time();
         bootstrap::errors(&sample, &PERCENTS)
@@ -69,13 +80,12 @@ fn percentile_tests(
     let tests = compared.filter_map(|(place, percent)| {
         let values = [before.percentile(percent)?, after.percentile(percent)?];
         let difference = difference(values, place, [&errors_before, &errors_after])?;
-        let p_value = difference.p_value(margin(values, least));
-        let test = Test::Percentile {
+        Some(Test::Percentile {
             pair,
             percent,
             difference,
-        };
-        Some((test, p_value))
+            margin: margin(values, least),
+        })
     });
     tests.collect()
 }
@@ -106,11 +116,12 @@ fn difference(values_ns: [u64; 2], place: usize, errors: [&Errors; 2]) -> Option
 
 /// The probability that all waits of a site are in the trace with this duration, if they were as frequent
 /// in the other trace.
-fn presence_test(pair: usize, only: &Series, duration: f64, other: f64) -> Vec<(Test, f64)> {
+fn presence_test(pair: usize, only: &Series, duration: f64, other: f64) -> Vec<Test> {
     let share = duration / (duration + other);
     let waits = i32::try_from(only.waits()).unwrap_or(i32::MAX);
     if waits == 0 {
         return Vec::new();
     }
-    vec![(Test::Presence { pair }, share.powi(waits))]
+    let p_value = share.powi(waits);
+    vec![Test::Presence { pair, p_value }]
 }

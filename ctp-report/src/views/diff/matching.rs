@@ -21,8 +21,8 @@ impl<'p> Pair<'p> {
     }
 }
 
-/// All sites. A site has the same identity in both traces. If only the line differs and no other site could
-/// be meant, the line has moved.
+/// All sites. A site has the same identity in both traces. If a part of the identity differs and no other
+/// site could be meant, this is also the same site: its line moved, or names are missing in a trace.
 pub fn pairs<'p>(before: &'p Profile, after: &'p Profile) -> Vec<Pair<'p>> {
     let mut pairs: BTreeMap<&Identity, Pair> = BTreeMap::new();
     for site in &before.sites {
@@ -37,19 +37,22 @@ pub fn pairs<'p>(before: &'p Profile, after: &'p Profile) -> Vec<Pair<'p>> {
         });
         pair.after = Some(site);
     }
-    join_moved(pairs.into_values().collect())
+    let keys = [
+        Identity::without_line,
+        Identity::without_functions,
+        Identity::without_file,
+    ];
+    keys.into_iter().fold(pairs.into_values().collect(), join)
 }
 
-fn join_moved(all: Vec<Pair>) -> Vec<Pair> {
+/// Joins a site that is only before with a site that is only after, if no other site has the same key.
+fn join(all: Vec<Pair>, key: fn(&Identity) -> Identity) -> Vec<Pair> {
     let (mut pairs, single): (Vec<Pair>, Vec<Pair>) = all
         .into_iter()
         .partition(|pair| pair.before.is_some() && pair.after.is_some());
     let mut groups: BTreeMap<Identity, Vec<Pair>> = BTreeMap::new();
     for pair in single {
-        let key = pair
-            .identity()
-            .map(Identity::without_line)
-            .unwrap_or_default();
+        let key = pair.identity().map(key).unwrap_or_default();
         groups.entry(key).or_default().push(pair);
     }
     for group in groups.into_values() {
@@ -106,6 +109,30 @@ mod tests {
         assert_eq!(lines(&all, &all), [[Some(7); 2], [Some(9); 2]]);
         let found = lines(&all, &[("read", 7), ("write", 12), ("flush", 9)]);
         assert_eq!(found, [[None, Some(9)], [Some(7); 2], [Some(9), Some(12)]]);
+    }
+
+    #[test]
+    fn missing_names_do_not_hide_sites() {
+        let named = profile(&[("read", 7), ("write", 9)]);
+        let mut unnamed = profile(&[]);
+        for (identity, series) in profile(&[("read", 7), ("write", 9)]).sites {
+            let function = "task".to_owned();
+            unnamed.sites.insert(
+                Identity {
+                    function,
+                    ..identity
+                },
+                series,
+            );
+        }
+        let pairs = pairs(&unnamed, &named);
+        let functions = pairs.iter().map(|pair| {
+            let function = |site: (&Identity, &Series)| site.0.function.clone();
+            [pair.before, pair.after].map(|site| site.map(function).unwrap_or_default())
+        });
+        let mut functions: Vec<[String; 2]> = functions.collect();
+        functions.sort();
+        assert_eq!(functions, [["task", "read"], ["task", "write"]]);
     }
 
     #[test]

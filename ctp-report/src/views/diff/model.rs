@@ -1,9 +1,13 @@
 //! The differences of two traces that are more than noise.
 
+#[cfg(test)]
+mod tests;
+
 use serde::Serialize;
 
 use crate::config::LeastChange;
-use crate::views::diff::hypotheses::{self, Test};
+use crate::views::diff::common::{self, CommonChange};
+use crate::views::diff::hypotheses::{self, PERCENTS, Test};
 use crate::views::diff::matching::Pair;
 use crate::views::diff::profile::{Identity, Profile};
 use crate::views::diff::series::Series;
@@ -14,10 +18,12 @@ use crate::views::diff::significance;
 pub struct Comparison {
     /// Percentiles that changed, the most certain change first.
     pub changes: Vec<Change>,
+    /// What all sites have in common.
+    pub common: Vec<CommonChange>,
     /// Sites that are only in the trace after.
     pub new: Vec<Row>,
     /// Sites that are only in the trace before.
-    pub gone: Vec<Row>,
+    pub removed: Vec<Row>,
     /// All sites.
     pub sites: Vec<Row>,
     /// The number of sites in both traces.
@@ -115,23 +121,22 @@ impl Row {
 
 /// Compares the sites of two traces. Changes that are not larger than `least` do not count.
 pub fn compare(profiles: (&Profile, &Profile), pairs: &[Pair], least: LeastChange) -> Comparison {
-    let (mut tests, mut p_values) = (Vec::new(), Vec::new());
-    for (number, pair) in pairs.iter().enumerate() {
-        for (test, p_value) in hypotheses::of_site(profiles, number, pair, least) {
-            tests.push(test);
-            p_values.push(p_value);
-        }
-    }
+    let tests = pairs.iter().enumerate();
+    let tests = tests.flat_map(|(number, pair)| hypotheses::of_site(profiles, number, pair, least));
+    let mut tests: Vec<Test> = tests.collect();
+    let common = common::widen(&mut tests, &PERCENTS);
+    let p_values: Vec<f64> = tests.iter().map(Test::p_value).collect();
     let reported = significance::significant(&p_values);
     let miss = significance::miss(reported, p_values.len());
     let mut found = Comparison {
+        common,
         sites: pairs.iter().map(Row::of).collect(),
         shared: pairs.iter().filter(|pair| is_shared(pair)).count(),
         ..Comparison::default()
     };
     let (mut is_tested, mut is_found) = (vec![false; pairs.len()], vec![false; pairs.len()]);
     for (test, p_value) in tests.iter().zip(&p_values) {
-        let (Test::Percentile { pair, .. } | Test::Presence { pair }) = *test;
+        let (Test::Percentile { pair, .. } | Test::Presence { pair, .. }) = *test;
         is_tested[pair] = true;
         if *p_value <= miss && 0 < reported {
             is_found[pair] = true;
@@ -156,6 +161,7 @@ impl Comparison {
                 pair,
                 percent,
                 difference,
+                ..
             } => {
                 let (low, high) = difference.interval(miss);
                 self.changes.push(Change {
@@ -165,10 +171,10 @@ impl Comparison {
                     interval: [low.exp(), high.exp()],
                 });
             }
-            Test::Presence { pair } => {
+            Test::Presence { pair, .. } => {
                 let row = self.sites[*pair].clone();
                 if row.before.is_some() {
-                    self.gone.push(row);
+                    self.removed.push(row);
                 } else {
                     self.new.push(row);
                 }
@@ -179,7 +185,7 @@ impl Comparison {
     /// Sorts changes by the least change that the interval allows, and sites by the time waited.
     fn sort(&mut self) {
         self.changes.sort_by(|a, b| b.least().total_cmp(&a.least()));
-        for rows in [&mut self.new, &mut self.gone, &mut self.sites] {
+        for rows in [&mut self.new, &mut self.removed, &mut self.sites] {
             rows.sort_by_key(|row| std::cmp::Reverse(row.waited_ns()));
         }
     }
@@ -198,108 +204,5 @@ impl Change {
     fn least(&self) -> f64 {
         let [low, high] = self.interval.map(f64::ln);
         low.max(-high)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use ctp_trace::record::Nanos;
-
-    use super::*;
-    use crate::views::diff::matching;
-    use crate::views::diff::profile::About;
-    use crate::views::diff::sample::{Random, Sampled};
-
-    const LEAST: LeastChange = LeastChange {
-        share: 0.2,
-        time: Nanos(50_000),
-    };
-
-    /// A trace of as many sites, at which waits take 0.5 to 1.5 ms, and `percent` of this at site 7.
-    fn profile(sites: u32, waits: u64, percent: u64, random: &mut Random) -> Profile {
-        let sites = (0..sites).map(|line| {
-            let identity = Identity {
-                function: format!("site_{line}"),
-                line: Some(line),
-                ..Identity::default()
-            };
-            let mut series = Series::new();
-            for at_ns in 0..waits {
-                let usual = 500_000 + random.below(1_000_000);
-                let length_ns = if line == 7 {
-                    usual * percent / 100
-                } else {
-                    usual
-                };
-                series.add_wait(Sampled { at_ns, length_ns });
-            }
-            (identity, series)
-        });
-        Profile {
-            sites: sites.collect(),
-            about: About {
-                duration: Nanos(1_000_000_000),
-                ..About::default()
-            },
-        }
-    }
-
-    fn compared(before: &Profile, after: &Profile) -> Comparison {
-        compare((before, after), &matching::pairs(before, after), LEAST)
-    }
-
-    #[test]
-    fn noise_at_hundreds_of_sites_is_no_change() {
-        let mut random = Random::default();
-        for _ in 0..5 {
-            let [before, after] = [100, 100].map(|percent| profile(300, 64, percent, &mut random));
-            let found = compared(&before, &after);
-            assert!(found.changes.is_empty(), "{:?}", found.changes);
-            assert_eq!((found.shared, found.noise, found.too_few), (300, 300, 0));
-        }
-    }
-
-    #[test]
-    fn slow_site_is_found_among_hundreds() {
-        let mut random = Random::default();
-        for percent in [200, 40] {
-            let [before, after] =
-                [100, percent].map(|percent| profile(300, 64, percent, &mut random));
-            let found = compared(&before, &after);
-            let [change] = &found.changes[..] else {
-                panic!("{:?}", found.changes)
-            };
-            assert_eq!(change.row.identity.line, Some(7));
-            let ratio = percent as f64 / 100.0;
-            let [low, high] = change.interval;
-            assert!(low < ratio && ratio < high, "{change:?}");
-            assert_eq!(found.noise, 299);
-        }
-    }
-
-    #[test]
-    fn small_changes_do_not_count() {
-        let mut random = Random::default();
-        let [before, after] = [100, 115].map(|percent| profile(8, 5_000, percent, &mut random));
-        assert!(compared(&before, &after).changes.is_empty());
-    }
-
-    #[test]
-    fn new_sites_need_several_waits() {
-        let mut random = Random::default();
-        for (waits, new) in [(3, 0), (40, 1)] {
-            let before = profile(7, 40, 100, &mut random);
-            let mut after = profile(7, 40, 100, &mut random);
-            let more = profile(8, waits, 100, &mut random);
-            after.sites.extend(
-                more.sites
-                    .into_iter()
-                    .filter(|(site, _)| site.line == Some(7)),
-            );
-            let found = compared(&before, &after);
-            assert_eq!((found.new.len(), found.gone.len()), (new, 0));
-            let back = compared(&after, &before);
-            assert_eq!((back.new.len(), back.gone.len()), (0, new));
-        }
     }
 }

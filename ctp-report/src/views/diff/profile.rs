@@ -83,13 +83,12 @@ impl Identity {
     fn of(names: &Names, (site, wait): (SiteId, WaitKind), name: &str) -> Self {
         let label = names.of(site).cloned().unwrap_or_default();
         let function = names.function(site, name);
-        let given = names.given(name).filter(|given| *given != function);
         let place = CodePlace::new(function, label);
         Identity {
             function: place.function,
             file: place.shown,
             waits_for: resource::word(wait),
-            name: given,
+            name: names.given(name),
             awaited_by: names.awaiter(site),
             line: place.line,
             module: place.module,
@@ -113,6 +112,25 @@ impl Identity {
             line: None,
             module: None,
             ..self.clone()
+        }
+    }
+
+    /// The identity without functions, which are not known if the file of the program was replaced.
+    pub fn without_functions(&self) -> Self {
+        Identity {
+            function: String::new(),
+            awaited_by: None,
+            module: None,
+            ..self.clone()
+        }
+    }
+
+    /// The identity by what the program itself named, if lines are not known.
+    pub fn without_file(&self) -> Self {
+        Identity {
+            file: None,
+            awaited_by: None,
+            ..self.without_line()
         }
     }
 }

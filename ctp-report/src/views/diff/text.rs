@@ -75,9 +75,29 @@ pub fn relation(
     Ok(())
 }
 
+/// Writes by how much all sites changed, if that is more than a change that counts.
+fn common(page: &mut Page, comparison: &Comparison, least: LeastChange) -> io::Result<()> {
+    for common in &comparison.common {
+        if common.ratio.max(common.ratio.recip()) <= 1.0 + least.share {
+            continue;
+        }
+        let note = format!(
+            "the p{} of most sites changed, x {} in the middle of {}: the program, the load or the machine \
+             changed as a whole",
+            common.percentile,
+            ratio(common.ratio),
+            units::counted(common.sites as u64, "site")
+        );
+        page.sentence("ALL  ", "  ", &note)?;
+        page.gap()?;
+    }
+    Ok(())
+}
+
 /// Writes changes, new and gone sites, and how many sites have not changed.
 pub fn page(page: &mut Page, comparison: &Comparison, least: LeastChange) -> io::Result<()> {
     changes(page, &comparison.changes)?;
+    common(page, comparison, least)?;
     sites(
         page,
         "NEW",
@@ -89,7 +109,7 @@ pub fn page(page: &mut Page, comparison: &Comparison, least: LeastChange) -> io:
         page,
         "GONE",
         "only in the trace before",
-        &comparison.gone,
+        &comparison.removed,
         |row| row.before,
     )?;
     if comparison.noise + comparison.too_few == 0 {
@@ -147,7 +167,9 @@ fn both(before: u64, after: u64, text: fn(u64) -> String) -> String {
 /// The function, with the name of the coroutines and the awaiting function.
 fn function(row: &Row) -> String {
     let identity = &row.identity;
-    let name = identity.name.as_deref().map(|name| format!(", as {name}"));
+    let name = identity.name.as_deref();
+    let name = name.filter(|name| *name != identity.function);
+    let name = name.map(|name| format!(", as {name}"));
     let awaiter = identity.awaited_by.as_deref();
     let awaiter = awaiter.map(|awaiter| format!(" <- {awaiter}"));
     [Some(identity.function.clone()), awaiter, name]

@@ -56,9 +56,9 @@ fn coroutines(t: &mut Trace, spawn: SiteId, (line, kind, name, shortest): Place)
             period: 20 * MS,
             length: shortest + i * shortest / 10,
             queued: MS / 20,
-            times: 100,
+            times: 200,
         };
         t.healthy(coroutine, wait(site, kind, 9), &beat);
-        t.death(coroutine, 9 * SECOND + i * MS);
+        t.death(coroutine, 11 * SECOND + i * MS);
     }
 }
