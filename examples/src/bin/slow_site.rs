@@ -16,7 +16,7 @@ use mini_rt::{Builder, JoinHandle, sleep, spawn_named, yield_now};
 /// Coroutines for each function.
 const COROUTINES: u32 = 4;
 /// Sleeps of each coroutine.
-const SLEEPS: u32 = 250;
+const SLEEPS: u32 = 500;
 /// Every so many yields, a coroutine that yields sleeps.
 const YIELDS: u32 = 8;
 
