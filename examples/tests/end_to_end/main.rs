@@ -4,6 +4,7 @@ mod attached_later;
 mod awaited;
 mod c_library;
 mod containers;
+mod cookbook;
 mod core_files;
 mod cortex_m;
 mod deadlocks;

@@ -8,7 +8,7 @@ const README: &str = include_str!("../../../README.md");
 
 /// Of each line the words without digits: numbers, and what hangs together with them, differ
 /// from run to run.
-fn shape(text: &str) -> Vec<Vec<String>> {
+pub fn shape(text: &str) -> Vec<Vec<String>> {
     let words = |line: &str| {
         let line = line.replace(" .. ", " ");
         let words = line
@@ -34,9 +34,9 @@ fn listing(text: &str) -> Vec<Vec<String>> {
     shape(block.expect("README has a report"))
 }
 
-/// Checks that the lines of the listing are on the page, beginning with the first of them. README starts
+/// Checks that the lines of the listing are on the page, beginning with the first of them. A listing starts
 /// where the header lines end, and stops early.
-fn assert_on_page(listing: &[Vec<String>], printed: &str) {
+pub fn assert_on_page(listing: &[Vec<String>], printed: &str) {
     let real = shape(printed);
     let from = real.iter().position(|line| line == &listing[0]);
     let real = real.iter().skip(from.unwrap_or_default());
