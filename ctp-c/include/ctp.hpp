@@ -274,7 +274,8 @@ public:
         return awaited<Awaitable>(trace_, static_cast<Awaitable &&>(awaitable), at);
     }
 
-    // Make the waker before the coroutine first waits, and record every wake from then on.
+    // Make the waker before the coroutine first waits, and record every wake from then on. Waker and id
+    // exist from initial_suspend on: in get_return_object, the coroutine is not born yet.
     ctp::waker waker() const noexcept { return trace_.waker(); }
     // The id that ctp::coroutine() takes.
     std::uint64_t id() const noexcept { return trace_.id(); }

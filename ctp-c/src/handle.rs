@@ -24,7 +24,8 @@ pub struct CoroutineHandle {
 #[derive(Clone, Copy)]
 pub struct WakerHandle {
     mark: u64,
-    words: [u64; 11], // 8 are in use
+    // 8 are in use. A waker may have bytes without a value.
+    words: [MaybeUninit<u64>; 11],
 }
 
 const _: () = {
@@ -104,7 +105,7 @@ impl WakerHandle {
     pub const fn mute() -> Self {
         WakerHandle {
             mark: 0,
-            words: [0; 11],
+            words: [MaybeUninit::new(0); 11],
         }
     }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use ctp_nostd::layout::Header;
 use rustix::fs::{SeekFrom, seek};
+use rustix::io::Errno;
 
 use super::search::search;
 use super::source::{Source, SourceError};
@@ -61,20 +62,19 @@ fn open(path: &Path) -> io::Result<File> {
 /// The parts of the file that were written. A simulator's memory mostly has none yet when the firmware
 /// starts. The whole file if the file system does not keep the parts apart.
 fn written_ranges(file: &File, bytes: u64) -> Vec<Range<u64>> {
-    let mut ranges: Vec<Range<u64>> = Vec::new();
+    let mut ranges = Vec::new();
     let mut end = 0;
-    while let Ok(begin) = seek(file, SeekFrom::Data(end))
-        && begin < bytes
-    {
-        end = seek(file, SeekFrom::Hole(begin))
-            .unwrap_or(bytes)
-            .min(bytes);
-        if end <= begin {
-            break; // the file was changed meanwhile
-        }
+    while end < bytes {
+        let begin = match seek(file, SeekFrom::Data(end)) {
+            Ok(begin) => begin,
+            Err(Errno::NXIO) => break, // nothing more was written
+            Err(_) => end,
+        };
+        let hole = seek(file, SeekFrom::Hole(begin)).unwrap_or(bytes);
+        // The file may have changed meanwhile.
+        end = hole.clamp(begin + 1, bytes.max(begin + 1));
         // A memory may begin in one part and end in the next.
-        let beyond = (end + size_of::<Header>() as u64).min(bytes);
-        ranges.push(begin..beyond);
+        ranges.push(begin..(end + size_of::<Header>() as u64).min(bytes));
     }
     ranges
 }
@@ -107,5 +107,25 @@ impl Source for MappedFile {
 
     fn pause(&self) -> Duration {
         PAUSE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn written_parts_are_searched() {
+        let file = tempfile::tempfile().expect("a file");
+        assert!(written_ranges(&file, 0).is_empty());
+        let bytes = 1 << 20;
+        file.set_len(bytes).expect("room");
+        let found = |ranges: &[Range<u64>], at| ranges.iter().any(|range| range.contains(&at));
+        for at in [600_000, 0, bytes - 1] {
+            file.write_all_at(&[7], at).expect("room");
+            let ranges = written_ranges(&file, bytes);
+            assert!(found(&ranges, at), "{at}: {ranges:?}");
+            assert!(ranges.iter().all(|range| range.end <= bytes));
+        }
     }
 }

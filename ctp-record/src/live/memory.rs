@@ -104,7 +104,7 @@ impl LiveMemory {
             return Ok(Change::Reset);
         };
         if self.is_settled && first == self.first {
-            return Ok(Change::Unchanged);
+            return Ok(self.unchanged());
         }
         if stands_still {
             self.is_settled = true;
@@ -120,6 +120,14 @@ impl LiveMemory {
         Ok(Change::Changed {
             is_settled: self.is_settled,
         })
+    }
+
+    fn unchanged(&mut self) -> Change {
+        if !self.ring.note_unchanged() {
+            return Change::Unchanged;
+        }
+        self.ring.read(&self.copy, false);
+        Change::Changed { is_settled: true }
     }
 
     /// Reads the header, the stations that are handed out, and the tables. `None` if the target was reset.

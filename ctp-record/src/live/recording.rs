@@ -225,11 +225,16 @@ impl Recording {
     /// Reads the memory until nothing changes meanwhile, so that no event is half-read.
     fn read_the_rest(&mut self, memory: &mut LiveMemory, source: &mut dyn Source) -> EndReason {
         for _ in 0..LAST_READINGS {
-            match memory.refresh(source) {
-                Ok(Change::Changed { is_settled: false }) => {}
+            let change = match memory.refresh(source) {
                 Ok(Change::Reset) => return EndReason::Reset,
-                Ok(_) => break,
+                Ok(change) => change,
                 Err(error) => return EndReason::Unreadable(error),
+            };
+            if let Err(error) = self.pass(memory) {
+                return EndReason::Unreadable(error);
+            }
+            if change != (Change::Changed { is_settled: false }) {
+                break;
             }
         }
         EndReason::Requested

@@ -21,8 +21,12 @@ pub struct FollowedRing {
     lost: u32,
     /// How many of these no record of the lane states.
     unstated: u32,
+    /// How many records were lost before the first of the lane.
+    lost_before: u32,
     lane: FollowedLane,
     is_half_new: bool,
+    /// The latest reading left records in the ring, because the lane was full.
+    has_left_some: bool,
 }
 
 /// A lane with the new records of each reading.
@@ -53,7 +57,18 @@ impl FollowedRing {
             }
         }
         self.is_half_new = ring.length / 2 <= self.next.wrapping_sub(before);
+        self.has_left_some = self.next != ring.head && self.unfinished != Some(self.next);
+        if is_over {
+            self.lose(ring.head.wrapping_sub(self.next));
+        }
         self.add(new);
+    }
+
+    /// Notes that the memory has not changed since the latest reading. Returns whether records are left in
+    /// the ring.
+    pub fn note_unchanged(&mut self) -> bool {
+        self.is_half_new = false;
+        self.has_left_some
     }
 
     /// Whether the memory has a ring with records.
@@ -101,7 +116,7 @@ impl FollowedRing {
 
     fn take(&mut self, words: Words, new: &mut Vec<Words>) {
         if self.lane.head == 0 && new.is_empty() {
-            new.push(loss(ThreadEventKind::Begin, words[1], self.lost));
+            self.lost_before = self.lost;
         } else if 0 < self.unstated {
             new.push(loss(ThreadEventKind::Loss, words[1], self.lost));
         }
@@ -113,6 +128,10 @@ impl FollowedRing {
     /// Adds records in the order of time. A handler that interrupts an event records its own event first.
     fn add(&mut self, mut new: Vec<Words>) {
         new.sort_by_key(|words| words[1]); // stable
+        if let Some([_, at, ..]) = new.first().filter(|_| self.lane.head == 0) {
+            let begin = loss(ThreadEventKind::Begin, *at, self.lost_before);
+            self.lane.push(&begin);
+        }
         for words in &new {
             self.lane.push(words);
         }
@@ -141,9 +160,9 @@ impl FollowedLane {
     fn push(&mut self, words: &Words) {
         let capacity = self.capacity();
         let place = (self.head % capacity) as usize * size_of::<LaneRecord>();
-        let at = (self.head % (capacity * u64::from(LAPS))) as u32;
+        let laps = (self.head / capacity % u64::from(LAPS)) as u32;
         let place = &mut self.records[place..place + size_of::<LaneRecord>()];
-        put_record(place, words, lap(at, capacity as u32));
+        put_record(place, words, lap(laps, 1));
         self.head += 1;
     }
 }
@@ -281,12 +300,13 @@ mod tests {
     #[test]
     fn records_of_handlers_are_in_the_order_of_time() {
         let (mut memory, mut ring) = (memory(), FollowedRing::default());
-        for (h, at) in [10, 30, 20, 40].into_iter().enumerate() {
+        for (h, at) in [30, 20, 10, 40].into_iter().enumerate() {
             write(&mut memory, h as u32, at);
         }
         ring.read(&memory, false);
-        let order: Vec<u64> = pass(&mut ring)[1..].iter().map(|(_, h)| *h).collect();
-        assert_eq!(order, [0, 2, 1, 3]);
+        let found = pass(&mut ring);
+        let expected = [BEGIN, (CLOSE, 2), (CLOSE, 1), (CLOSE, 0), (CLOSE, 3)];
+        assert_eq!(found, expected);
     }
 
     #[test]
@@ -299,8 +319,22 @@ mod tests {
         let found = pass(&mut ring);
         assert!(found.len() <= CAPACITY as usize, "{found:?}");
         assert_eq!(found[1..], closes(0..found.len() as u64 - 1));
+        assert!(ring.note_unchanged(), "some are left");
         ring.read(&memory, false);
         let rest = pass(&mut ring);
         assert_eq!(rest.last(), Some(&(CLOSE, 23)), "{rest:?}");
+        assert!(!ring.note_unchanged());
+    }
+
+    // CTP-11
+    #[test]
+    fn what_finds_no_room_at_the_end_is_lost() {
+        let (mut memory, mut ring) = (memory(), FollowedRing::default());
+        for round in 0..3 {
+            (8 * round..8 * round + 8).for_each(|h| write(&mut memory, h, h.into()));
+            ring.read(&memory, round == 2); // no pass releases the lane
+        }
+        let found = pass(&mut ring).len() as u32 - 1;
+        assert_eq!(found + ring.lost, 24);
     }
 }

@@ -92,7 +92,7 @@ fn followed_ring_is_recorded_with_its_wakes() {
     }
     let dump = report_json(directory.path(), &["--dump"]);
     let records = dump["records"].as_array().expect("a list");
-    // Only a ring has the wakes by interrupts in their order.
+    // Slots have the count of wakes, but only a ring has a record of each.
     let mut wakes = records.iter().filter(|record| record["record"] == "wakes");
     assert!(wakes.next().is_some());
 }
