@@ -283,9 +283,10 @@ public:
 protected:
     ~traced() = default;
 
+    trace trace_;
+
 private:
     const char *name_;
-    trace trace_;
 };
 
 // Records that a resource is closed: call this just before the call that closes it.

@@ -4,6 +4,7 @@
 mod build;
 mod header;
 mod misuse;
+mod mixin;
 mod page;
 mod sessions;
 mod stackful;

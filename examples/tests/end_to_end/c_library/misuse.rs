@@ -31,7 +31,8 @@ const IN_CPP: [&str; 10] = [
 /// The events of each coroutine, a letter for each, by the coroutine's name.
 type Events = BTreeMap<String, String>;
 
-fn source(file: &str) -> PathBuf {
+/// A program beside this file.
+pub fn source(file: &str) -> PathBuf {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/end_to_end/c_library");
     directory.join(file)
 }
@@ -89,7 +90,8 @@ fn check(program: &Path, argument: &str) {
     assert_eq!(recorded_events(directory.path()), expected, "{argument}");
 }
 
-fn check_scenes(file: &str, compilers: &[Compiler], scenes: &[&str]) {
+/// Checks each scene of a program, compiled by each of these compilers, with and without a recorder.
+pub fn check_scenes(file: &str, compilers: &[Compiler], scenes: &[&str]) {
     for compiler in compilers {
         let directory = tempdir().expect("room");
         if let Some(program) = compiler.compile(directory.path(), &source(file), Linked::Static) {
