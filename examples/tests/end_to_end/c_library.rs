@@ -2,6 +2,7 @@
 //! print.
 
 mod build;
+mod freertos;
 mod header;
 mod misuse;
 mod mixin;

@@ -46,7 +46,7 @@ const fn cpp(command: &'static str, level: &'static str) -> Compiler {
 }
 
 /// Every warning of a careful user is an error. The programs call functions of POSIX.
-const WARNINGS: [&str; 6] = [
+pub const WARNINGS: [&str; 6] = [
     "-Wall",
     "-Wextra",
     "-Wpedantic",

@@ -1,0 +1,1 @@
+#include "FreeRTOS.h"
