@@ -36,7 +36,10 @@ pub fn show(config: &Config, view: &CheckView, out: &mut dyn Write) -> Result<St
     let mut collector = Collector::new(view);
     let model = collector.read(&input)?;
     if let Err(empty) = model.check_not_empty() {
-        return Ok(Status::Incomplete(empty.to_string()));
+        let why = empty.to_string();
+        let all = model::all_unknown(&view.rules, &view.deny, &why);
+        save_junit(view, &model, &all, out)?;
+        return Ok(Status::Incomplete(why));
     }
     let names = document::names(config, &input, &model);
     let all = check(view, &input, (&model, &names), collector)?;
@@ -85,15 +88,26 @@ fn write(
     all: &[Checked],
     out: &mut dyn Write,
 ) -> Result<()> {
-    if let Some(path) = &view.junit {
-        let file = junit::document(all, &about.0.program_name());
-        if !output::save(path, file.as_bytes(), out)? {
-            return Ok(());
-        }
+    if !save_junit(view, about.0, all, out)? {
+        return Ok(());
     }
     let fields = || json!({ "rules": all });
     let is_verbose = config.detail == Detail::Verbose;
     document::write(config, about, out, fields, |page| {
         text::page(page, all, is_verbose)
     })
+}
+
+/// Writes the JUnit file, if requested. Returns whether standard output is free for the page.
+fn save_junit(
+    view: &CheckView,
+    model: &Model,
+    all: &[Checked],
+    out: &mut dyn Write,
+) -> Result<bool> {
+    let Some(path) = &view.junit else {
+        return Ok(true);
+    };
+    let file = junit::document(all, &model.program_name());
+    output::save(path, file.as_bytes(), out)
 }

@@ -8,7 +8,7 @@ use ctp_trace::escape::escaped;
 /// An error in the value of `--check`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadRule {
-    /// The text that is wrong.
+    /// The text that is wrong; empty if the rules end where more is needed.
     pub text: String,
     /// The position of that text, in characters from 1.
     pub position: usize,

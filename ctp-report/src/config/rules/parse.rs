@@ -13,7 +13,7 @@
 //! ```
 //!
 //! A pattern without quotes ends at the first comma or closing parenthesis that is not itself in brackets
-//! or escaped. Spaces are allowed between all parts.
+//! or escaped. Spaces are allowed between all parts, so such a pattern does not end with spaces.
 
 use ctp_trace::record::Nanos;
 use regex_lite::Regex;
@@ -71,9 +71,11 @@ impl<'t> Cursor<'t> {
         (from, self.take(end))
     }
 
+    /// The error that this part is wrong. If the part is missing, the next character is wrong.
     fn error(&self, from: usize, text: &str, fault: Fault) -> BadRule {
+        let next = self.text[from..].chars().next().filter(|_| text.is_empty());
         BadRule {
-            text: text.to_owned(),
+            text: next.map_or_else(|| text.to_owned(), String::from),
             position: self.text[..from].chars().count() + 1,
             fault,
         }
@@ -168,6 +170,7 @@ impl<'t> Cursor<'t> {
             return Err(self.error(from, self.rest(), Fault::NoEnd));
         };
         let text = self.take(end);
+        let text = if is_quoted { text } else { text.trim_end() };
         self.at += usize::from(is_quoted);
         Regex::new(text).map_err(|why| self.error(from, text, Fault::Pattern(why.to_string())))
     }
@@ -306,6 +309,8 @@ mod tests {
             ("count(run,site=a\\),name=x)=1", "a\\)"),
             ("count(run,site=\"[a),\\\"]\",name=x)=1", "[a),\\\"]"),
             ("count(run,site=,name=x)=1", ""),
+            ("count(run, site= db , name=x )=1", "db"),
+            ("count(run,site=\"db \" , name=x )=1", "db "),
         ] {
             let all = rules(text);
             let Metric::Statistic(Statistic::Count, durations) = &all[0].metric else {
@@ -333,6 +338,10 @@ mod tests {
             ("stuck!0", "!0", 6, Fault::Comparison),
             ("stuck=none", "none", 7, Fault::Number),
             ("stuck=-1", "-1", 7, Fault::Number),
+            ("stuck=,lost=0", ",", 7, Fault::Number),
+            ("stuck=", "", 7, Fault::Number),
+            ("stuck=0,,lost=0", ",", 9, Fault::Metric),
+            ("p99()<5ms", ")", 5, Fault::Kind),
         ] {
             let found = fault(text);
             assert_eq!(found, (wrong.to_owned(), position, expected), "{text}");

@@ -66,10 +66,8 @@ fn lost(model: &Model, names: &Names) -> Value {
 
 /// Coroutines that were alive at a clean end. If events were lost, ends may be among them.
 fn leaks(model: &Model, names: &Names) -> Value {
-    let missing = Missing::of(model);
     let range = match model.exit_reason() {
-        Some(ExitReason::Exited(0)) if missing.why.is_none() => None,
-        Some(ExitReason::Exited(0)) => missing.why,
+        Some(ExitReason::Exited(0)) => missing::hides_ends(model),
         _ => Some("the program did not end with status 0".to_owned()),
     };
     let leaks = <Vec<Leak> as crate::findings::Finding>::find(model, names);

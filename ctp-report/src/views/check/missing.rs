@@ -13,13 +13,17 @@ pub struct Missing {
 }
 
 impl Missing {
-    /// Finds what is missing in the events of a trace. A lost event hides at most one wait and one run.
+    /// Finds what is missing in the events of a trace. A lost event, or an event that a flight recorder left
+    /// out, hides at most one wait and one run.
     pub fn of(model: &Model) -> Self {
-        let lost = model.lost();
+        let left_out = left_out(model);
         let mut reasons = unbounded(model);
+        let lost = model.lost().saturating_add(left_out);
         let durations = reasons.is_empty().then_some(lost);
-        if 0 < lost {
-            reasons.push(format!("{} lost", were(lost, "event")));
+        reasons.extend(losses(model));
+        if 0 < left_out {
+            let records = were(left_out, "record");
+            reasons.push(format!("{records} left out by the flight recorder"));
         }
         Missing {
             durations,
@@ -28,13 +32,30 @@ impl Missing {
     }
 }
 
+/// Why a coroutine that has ended may look alive; `None` if that is impossible. What a flight recorder leaves
+/// out is only about coroutines of which the end is known.
+pub fn hides_ends(model: &Model) -> Option<String> {
+    let mut reasons = unbounded(model);
+    reasons.extend(losses(model));
+    (!reasons.is_empty()).then(|| reasons.join("; "))
+}
+
+/// Records of the kept time that a flight recorder left out, because it had forgotten their coroutines. No
+/// other count includes them.
+fn left_out(model: &Model) -> u64 {
+    let window = model.trace_model.window();
+    window.map_or(0, |window| window.unattributed)
+}
+
+fn losses(model: &Model) -> Option<String> {
+    let lost = model.lost();
+    (0 < lost).then(|| format!("{} lost", were(lost, "event")))
+}
+
 /// Reasons for which any number of waits and runs may be missing.
 pub fn unbounded(model: &Model) -> Vec<String> {
     let mut reasons = hidden_coroutines(model);
-    let filtered = model.trace_model.totals().filtered;
-    if 0 < filtered {
-        reasons.push(format!("{} kept out by a filter", were(filtered, "event")));
-    }
+    reasons.extend(filtered(model));
     if !model.trace_model.broken().is_empty() {
         reasons.push("events contradict each other".to_owned());
     }
@@ -42,6 +63,12 @@ pub fn unbounded(model: &Model) -> Vec<String> {
         reasons.push("the counts of a coroutine cannot be trusted".to_owned());
     }
     reasons
+}
+
+/// Says how many events a filter kept out, if any. Neither events nor totals include them.
+pub fn filtered(model: &Model) -> Option<String> {
+    let filtered = model.trace_model.totals().filtered;
+    (0 < filtered).then(|| format!("{} kept out by a filter", were(filtered, "event")))
 }
 
 /// Reasons for which whole coroutines may be missing.
@@ -75,4 +102,26 @@ pub fn hidden_coroutines(model: &Model) -> Vec<String> {
 fn were(count: u64, thing: &str) -> String {
     let verb = if count == 1 { "was" } else { "were" };
     format!("{} {verb}", units::counted(count, thing))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ctp_trace::record::{Record, Window};
+
+    // CT-24
+    #[test]
+    fn records_that_a_flight_recorder_left_out_are_missing() {
+        for (unattributed, is_missing) in [(0, false), (12, true)] {
+            let mut model = Model::default();
+            model.trace_model.consume(&Record::Window(Window {
+                unattributed,
+                ..Window::default()
+            }));
+            let missing = Missing::of(&model);
+            assert_eq!(missing.durations, Some(unattributed));
+            assert_eq!(missing.why.is_some(), is_missing, "{missing:?}");
+            assert_eq!(hides_ends(&model), None);
+        }
+    }
 }

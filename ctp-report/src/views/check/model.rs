@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::config::rules::{Comparison, Count, Metric, Rule, Statistic};
 use crate::evidence::Member;
 use crate::findings::gate::Status;
-use crate::findings::lints::{LINTS, LintPlace};
+use crate::findings::lints::{LINTS, Lint, LintPlace};
 use crate::load::Model;
 use crate::names::Names;
 use crate::views::check::durations::Collected;
@@ -77,10 +77,31 @@ pub fn check(
         let value = value(facts, &rule.metric, collected.as_ref());
         checked(rule, value)
     });
-    let denied = LINTS.into_iter();
-    let denied = denied.filter(|lint| deny.iter().any(|name| name == lint.name));
-    let of_lints = denied.map(|lint| checked(&no(lint.name), counts::of_lint(facts, lint)));
+    let of_lints = denied(deny).map(|lint| checked(&no(lint.name), counts::of_lint(facts, lint)));
     of_rules.chain(of_lints).collect()
+}
+
+/// The results of a trace without coroutines: no value is known, for this reason, so that not even a rule
+/// that holds for all values passes.
+pub fn all_unknown(rules: &[Rule], deny: &[String], why: &str) -> Vec<Checked> {
+    let of_lints = denied(deny).map(|lint| no(lint.name));
+    let all = rules.iter().cloned().chain(of_lints);
+    let unknown = all.map(|rule| {
+        let value = Value {
+            range: Range::unknown(why.to_owned()),
+            proof: Vec::new(),
+        };
+        Checked {
+            outcome: Outcome::without_value(&rule),
+            ..checked(&rule, value)
+        }
+    });
+    unknown.collect()
+}
+
+fn denied(deny: &[String]) -> impl Iterator<Item = &'static Lint> {
+    let all = LINTS.into_iter();
+    all.filter(|lint| deny.iter().any(|name| name == lint.name))
 }
 
 /// The rule that a lint finds no coroutine.
@@ -121,31 +142,28 @@ fn of_collected(facts: &Facts, statistic: Statistic, collected: &Collected) -> V
 
 fn longest_run(facts: &Facts) -> Value {
     let (model, names) = (facts.model, facts.names);
+    let longest = facts.longest_run.as_ref();
+    let length = longest.map(|witness| witness.span.length());
+    let proof = longest.map(|witness| witness.proof(model, names, "ran"));
     if model.is_by_name() {
-        let runner = totals::longest_runner(model).map(|(name, spawned)| Proof {
-            name: names
-                .called(&name)
-                .unwrap_or_else(|| names.function(spawned, "")),
-            at: names.at(spawned),
-            what: "has the longest run".to_owned(),
-            ..Proof::default()
-        });
+        let ended = totals::longest_runner(model, names);
+        let ended = ended.filter(|(ended, _)| length.is_none_or(|length| length < *ended));
         return Value {
-            range: totals::longest_run(model),
-            proof: runner.into_iter().collect(),
+            range: totals::longest_run(model, length),
+            proof: ended
+                .map(|(_, proof)| proof)
+                .or(proof)
+                .into_iter()
+                .collect(),
         };
     }
-    let longest = facts.longest_run.as_ref();
-    let length = longest.map_or(0, |witness| witness.span.length().0);
+    let length = length.unwrap_or(Nanos(0)).0;
     Value {
         range: match Missing::of(model).why {
             None => Range::exactly(length),
             Some(why) => Range::at_least(length, why),
         },
-        proof: longest
-            .map(|witness| witness.proof(model, names, "ran"))
-            .into_iter()
-            .collect(),
+        proof: proof.into_iter().collect(),
     }
 }
 

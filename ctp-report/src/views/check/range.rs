@@ -68,23 +68,24 @@ impl Range {
         let is_equality_open =
             rule.comparison == Comparison::Equal && has_bound_inside && !self.is_exact();
         match ends {
-            _ if is_equality_open => not_known(rule),
+            _ if is_equality_open => Outcome::without_value(rule),
             [true, true] => Outcome::Passed,
             [false, false] => Outcome::Failed,
-            _ => not_known(rule),
+            _ => Outcome::without_value(rule),
         }
     }
 }
 
-fn not_known(rule: &Rule) -> Outcome {
-    if rule.is_optional {
-        Outcome::Skipped
-    } else {
-        Outcome::NotKnown
-    }
-}
-
 impl Outcome {
+    /// The result of a rule that may hold or not.
+    pub fn without_value(rule: &Rule) -> Self {
+        if rule.is_optional {
+            Outcome::Skipped
+        } else {
+            Outcome::NotKnown
+        }
+    }
+
     /// The word on pages.
     pub fn word(self) -> &'static str {
         match self {

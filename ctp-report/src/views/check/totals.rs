@@ -1,12 +1,14 @@
 //! Statistics of a trace that has totals by name instead of events.
 
 use ctp_trace::model::Named;
-use ctp_trace::record::{Bins, Durations as Totals, SiteId};
+use ctp_trace::record::{Bins, Durations as Totals, Nanos};
+use ctp_trace::verdict::State;
 
 use crate::config::rules::{Durations, Kind, Statistic};
 use crate::load::Model;
 use crate::names::Names;
 use crate::views::check::missing;
+use crate::views::check::proof::Proof;
 use crate::views::check::range::Range;
 
 /// The range of a statistic.
@@ -32,12 +34,29 @@ pub fn range(model: &Model, names: &Names, statistic: Statistic, durations: &Dur
     }
 }
 
-/// The longest run of all coroutines.
-pub fn longest_run(model: &Model) -> Range {
+/// The longest run of all coroutines. Totals include only runs that have ended; `open` is the longest run
+/// that has not.
+pub fn longest_run(model: &Model, open: Option<Nanos>) -> Range {
     let all = model.trace_model.by_name();
     let selected: Vec<&Named> = all.iter().collect();
-    let longest = selected.iter().map(|named| named.running.max.0).max();
-    with_missing(Range::exactly(longest.unwrap_or(0)), true, model, &selected)
+    let ended = selected.iter().map(|named| named.running.max);
+    let longest = ended.chain(open).max().unwrap_or(Nanos(0));
+    let range = with_missing(Range::exactly(longest.0), true, model, &selected);
+    if range.is_exact() && has_run_of_unknown_length(model) {
+        let why = "how long a coroutine ran at the end is not known".to_owned();
+        return Range::at_least(longest.0, why);
+    }
+    range
+}
+
+/// Whether the latest run of a coroutine may be longer than is known: a filter kept out the latest event, or
+/// the coroutine runs and later events are missing.
+fn has_run_of_unknown_length(model: &Model) -> bool {
+    let mut all = model.trace_model.coroutines().into_iter();
+    all.any(|coroutine| {
+        let is_running = coroutine.state().0 == State::Running;
+        coroutine.account.hidden.is_some() || is_running && coroutine.runs_since().is_none()
+    })
 }
 
 fn is_admitted(model: &Model, names: &Names, durations: &Durations, named: &Named) -> bool {
@@ -94,6 +113,7 @@ fn in_a_bin(totals: &Totals, bins: Bins, percent: u8) -> Range {
 /// Widens a range if totals are incomplete. `grows`: missing durations can only increase the value.
 fn with_missing(range: Range, grows: bool, model: &Model, all: &[&Named]) -> Range {
     let mut why = missing::hidden_coroutines(model);
+    why.extend(missing::filtered(model));
     if all
         .iter()
         .any(|named| named.approximate || 0 < named.left_out)
@@ -107,10 +127,85 @@ fn with_missing(range: Range, grows: bool, model: &Model, all: &[&Named]) -> Ran
     }
 }
 
-/// The place where coroutines of the name with the longest run were spawned, and the name.
-pub fn longest_runner(model: &Model) -> Option<(String, SiteId)> {
+/// Describes the coroutines of the name with the longest run that has ended, and the length of this run.
+pub fn longest_runner(model: &Model, names: &Names) -> Option<(Nanos, Proof)> {
     let all = model.trace_model.by_name().into_iter();
     let longest = all.max_by_key(|named| named.running.max)?;
-    let name = model.trace_model.name(longest.group_key.name);
-    Some((name.to_owned(), longest.group_key.spawn_site))
+    let key = longest.group_key;
+    let name = names.called(model.trace_model.name(key.name));
+    let proof = Proof {
+        name: name.unwrap_or_else(|| names.function(key.spawn_site, "")),
+        at: names.at(key.spawn_site),
+        what: "has the longest run".to_owned(),
+        ..Proof::default()
+    };
+    Some((longest.running.max, proof))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::views::check::facts;
+    use ctp_trace::record::{Aggregate, CoroutineId, End, Event, EventCounts, EventKind, Record};
+
+    const SINGLE: CoroutineId = CoroutineId(1);
+
+    /// A trace of 100 ns, of a coroutine with a run of 5 ns that has ended, and another run since 10 ns. The
+    /// latest event may be one that a filter kept out, as other events may be.
+    fn running(hidden: Option<EventKind>, filtered: u64) -> Model {
+        let running = Totals {
+            count: 1,
+            max: Nanos(5),
+            ..Totals::default()
+        };
+        let event = Event {
+            coroutine: SINGLE,
+            at: Nanos(10),
+            kind: EventKind::Run,
+            ..Event::default()
+        };
+        let aggregate = Aggregate {
+            coroutine: SINGLE,
+            stands_for_events: true,
+            running,
+            ..Aggregate::default()
+        };
+        let mut model = Model::default();
+        for record in [
+            Record::Event(event),
+            Record::Aggregate(Box::new(aggregate)),
+            Record::EventCounts(EventCounts {
+                coroutine: SINGLE,
+                hidden,
+                filtered,
+                ..EventCounts::default()
+            }),
+            Record::End(End {
+                at: Nanos(100),
+                ..End::default()
+            }),
+        ] {
+            model.trace_model.consume(&record);
+        }
+        model
+    }
+
+    // CT-24
+    #[test]
+    fn longest_run_may_not_have_ended() {
+        let model = running(None, 0);
+        let open = facts::longest_run(&model, None).map(|run| run.span.length());
+        assert_eq!(open, Some(Nanos(90)));
+        assert_eq!(longest_run(&model, open), Range::exactly(90));
+        assert_eq!(longest_run(&model, None), Range::exactly(5));
+    }
+
+    // CT-24
+    #[test]
+    fn longest_run_is_a_bound_if_events_are_hidden() {
+        for (hidden, filtered) in [(Some(EventKind::Run), 0), (None, 3)] {
+            let range = longest_run(&running(hidden, filtered), None);
+            assert_eq!((range.least, range.most), (5, None), "{range:?}");
+        }
+    }
 }
