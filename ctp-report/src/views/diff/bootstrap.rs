@@ -11,7 +11,7 @@ use crate::views::diff::sample::{Random, Sampled};
 pub const MIN_SAMPLE: usize = 32;
 
 /// The most blocks into which a sample is divided.
-const MAX_BLOCKS: usize = 16;
+pub const MAX_BLOCKS: usize = 16;
 
 /// The fewest durations of a block.
 const BLOCK: usize = 4;

@@ -11,7 +11,8 @@ use crate::names::label::numbered;
 use crate::views::diff::sample::Sampled;
 use crate::views::diff::series::Series;
 
-/// How many sites are compared. Each takes up to 30 kilobytes, and a trace may have any number of sites.
+/// How many sites are compared, since a trace may have any number of sites. Each takes up to 46 kilobytes: 30
+/// for the histogram and 16 for the sample.
 const MAX_SITES: usize = 2000;
 
 /// The site of a wait, the kind of wait, and the number of the coroutine's name in [`Collector::names`].
@@ -33,22 +34,28 @@ pub struct Collector {
 struct Names {
     texts: Vec<String>,
     by_text: HashMap<String, u32>,
-    by_id: Map<NameId, u32>,
+    /// The number of each name, or `None` if there was no room when the name was first seen.
+    by_id: Map<NameId, Option<u32>>,
 }
 
 impl Names {
-    fn number(&mut self, trace_model: &TraceModel, id: NameId) -> u32 {
+    /// The number of a name. A name takes up to 1 MiB, so a new name is not kept without `has_room`.
+    fn number(&mut self, trace_model: &TraceModel, id: NameId, has_room: bool) -> Option<u32> {
         if let Some(number) = self.by_id.get(&id) {
             return *number;
         }
         let text = numbered(trace_model.name(id));
-        // There are at most as many names as coroutines, of which the ids have 32 bits.
-        let next = self.texts.len() as u32;
-        let number = *self.by_text.entry(text.clone()).or_insert(next);
-        if number == next {
-            self.texts.push(text);
-        }
+        let known = self.by_text.get(&text).copied();
+        let number = known.or_else(|| has_room.then(|| self.keep(text)));
         self.by_id.insert(id, number);
+        number
+    }
+
+    fn keep(&mut self, text: String) -> u32 {
+        // There are at most as many names as sites.
+        let number = self.texts.len() as u32;
+        self.by_text.insert(text.clone(), number);
+        self.texts.push(text);
         number
     }
 }
@@ -65,9 +72,11 @@ impl Collector {
             Activity::Waiting(site, wait) | Activity::Running(Some((site, wait))) => (site, wait),
             Activity::Running(None) => return,
         };
-        let name = self.names.number(trace_model, coroutine.name);
+        let has_room = self.series.len() < MAX_SITES;
+        let name = self.names.number(trace_model, coroutine.name, has_room);
         let is_wait = matches!(span.activity, Activity::Waiting(..));
-        let Some(series) = self.series_of((site, wait, name)) else {
+        let series = name.and_then(|name| self.series_of((site, wait, name)));
+        let Some(series) = series else {
             self.left_out += u64::from(is_wait);
             return;
         };
@@ -100,5 +109,21 @@ impl Collector {
         all.map(move |((site, wait, name), series)| {
             (site, wait, texts[name as usize].clone(), series)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_without_room_are_not_kept() {
+        let (trace_model, id) = (TraceModel::new(), NameId::default());
+        let mut names = Names::default();
+        assert_eq!(names.number(&trace_model, id, false), None);
+        assert!(names.texts.is_empty() && names.by_text.is_empty());
+        let mut names = Names::default();
+        assert_eq!(names.number(&trace_model, id, true), Some(0));
+        assert_eq!(names.number(&trace_model, id, false), Some(0));
     }
 }

@@ -125,9 +125,7 @@ pub fn compare(profiles: (&Profile, &Profile), pairs: &[Pair], least: LeastChang
     let tests = tests.flat_map(|(number, pair)| hypotheses::of_site(profiles, number, pair, least));
     let mut tests: Vec<Test> = tests.collect();
     let common = common::widen(&mut tests, &PERCENTS);
-    let p_values: Vec<f64> = tests.iter().map(Test::p_value).collect();
-    let reported = significance::significant(&p_values);
-    let miss = significance::miss(reported, p_values.len());
+    let families = [false, true].map(|is_presence| miss(&tests, is_presence));
     let mut found = Comparison {
         common,
         sites: pairs.iter().map(Row::of).collect(),
@@ -135,10 +133,11 @@ pub fn compare(profiles: (&Profile, &Profile), pairs: &[Pair], least: LeastChang
         ..Comparison::default()
     };
     let (mut is_tested, mut is_found) = (vec![false; pairs.len()], vec![false; pairs.len()]);
-    for (test, p_value) in tests.iter().zip(&p_values) {
+    for test in &tests {
         let (Test::Percentile { pair, .. } | Test::Presence { pair, .. }) = *test;
         is_tested[pair] = true;
-        if *p_value <= miss && 0 < reported {
+        let miss = families[usize::from(test.is_presence())];
+        if let Some(miss) = miss.filter(|miss| test.p_value() <= *miss) {
             is_found[pair] = true;
             found.add(test, miss);
         }
@@ -148,6 +147,18 @@ pub fn compare(profiles: (&Profile, &Profile), pairs: &[Pair], least: LeastChang
     found.too_few = pairs.len() - tested;
     found.sort();
     found
+}
+
+/// The largest p-value of significant tests, which are either those of percentiles or those of presence;
+/// `None` if no test is significant. Many new sites must not make changes of percentiles seem less likely to
+/// be noise.
+fn miss(tests: &[Test], is_presence: bool) -> Option<f64> {
+    let family = tests
+        .iter()
+        .filter(|test| test.is_presence() == is_presence);
+    let p_values: Vec<f64> = family.map(Test::p_value).collect();
+    let reported = significance::significant(&p_values);
+    (0 < reported).then(|| significance::miss(reported, p_values.len()))
 }
 
 fn is_shared(pair: &Pair) -> bool {

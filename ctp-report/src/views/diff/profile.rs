@@ -34,7 +34,9 @@ pub struct About {
     pub program: String,
     /// When the recording began, as nanoseconds since 1970.
     pub started_unix_ns: u64,
-    /// The duration of the recording.
+    /// The start of the time that was kept: 0, except for a flight recorder.
+    pub since: Nanos,
+    /// How much time was kept.
     pub duration: Nanos,
     /// The number of events.
     pub events: u64,
@@ -169,15 +171,43 @@ pub fn read(config: &Config, path: &Path) -> Result<Profile> {
 }
 
 fn about(model: &Model, names: &Names, left_out: u64) -> About {
+    let window = model.trace_model.window();
+    let since = window.map_or(Nanos(0), |window| window.since);
     About {
         trace_id: model.start.trace_id,
         program: model.program_name(),
         started_unix_ns: model.start.started_unix_ns,
-        duration: model.duration(),
+        since,
+        duration: since.until(model.duration()),
         events: model.trace_model.totals().events,
         lost: model.lost(),
         notes: notes::notes(model, names),
         left_out,
         json: json::trace(model, names),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ctp_trace::record::{End, Record, Window};
+
+    #[test]
+    fn duration_is_the_time_that_a_flight_recorder_kept() {
+        let mut model = Model::default();
+        let (since, at) = (Nanos(70), Nanos(100));
+        let window = Window {
+            since,
+            ..Window::default()
+        };
+        let end = End {
+            at,
+            ..End::default()
+        };
+        model.trace_model.consume(&Record::End(end));
+        assert_eq!(about(&model, &Names::default(), 0).duration, Nanos(100));
+        model.trace_model.consume(&Record::Window(window));
+        let about = about(&model, &Names::default(), 0);
+        assert_eq!((about.since, about.duration), (since, Nanos(30)));
     }
 }

@@ -1,5 +1,9 @@
 //! A random sample of many durations, in bounded memory.
 
+use std::collections::BTreeSet;
+
+use ctp_trace::record::Nanos;
+
 /// The number of durations in a full sample.
 pub const SAMPLE: usize = 1000;
 
@@ -48,12 +52,20 @@ impl Reservoir {
         kept
     }
 
+    /// The number of blocks of time in which a duration of the sample ended. The blocks begin at `since`.
+    pub fn blocks(&self, since: Nanos, block_ns: u64) -> usize {
+        let ends = self.kept.iter().map(|sampled| sampled.at_ns);
+        let later = ends.filter_map(|at_ns| at_ns.checked_sub(since.0));
+        let blocks: BTreeSet<u64> = later.map(|ns| ns / block_ns).collect();
+        blocks.len()
+    }
+
     /// Adds the durations of another sample, so that each duration of both is with about the same
     /// probability.
     pub fn merge(&mut self, other: &Reservoir) {
-        let all = self.seen.saturating_add(other.seen).max(1);
+        let all = self.seen.saturating_add(other.seen);
         let part = |of: &Reservoir| {
-            let share = u128::from(of.seen) * SAMPLE as u128 / u128::from(all);
+            let share = u128::from(of.seen) * SAMPLE as u128 / u128::from(all.max(1));
             let room = if all <= SAMPLE as u64 {
                 SAMPLE
             } else {
@@ -136,5 +148,12 @@ mod tests {
         let mut few = reservoir(0..3);
         few.merge(&reservoir(10..15));
         assert_eq!(few.by_time().len(), 8);
+    }
+
+    #[test]
+    fn merged_empty_samples_are_empty() {
+        let mut merged = Reservoir::default();
+        merged.merge(&Reservoir::default());
+        assert_eq!((merged.by_time().len(), merged.seen()), (0, 0));
     }
 }

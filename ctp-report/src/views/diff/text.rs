@@ -78,7 +78,7 @@ pub fn relation(
 /// Writes by how much all sites changed, if that is more than a change that counts.
 fn common(page: &mut Page, comparison: &Comparison, least: LeastChange) -> io::Result<()> {
     for common in &comparison.common {
-        if common.ratio.max(common.ratio.recip()) <= 1.0 + least.share {
+        if (1.0 - least.share..=1.0 + least.share).contains(&common.ratio) {
             continue;
         }
         let note = format!(

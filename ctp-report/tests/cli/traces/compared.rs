@@ -53,7 +53,7 @@ fn coroutines(t: &mut Trace, spawn: SiteId, (line, kind, name, shortest): Place)
         t.run(coroutine, 2 * MS, 4127);
         let beat = Beat {
             from: 3 * MS + i * MS,
-            period: 20 * MS,
+            period: 50 * MS,
             length: shortest + i * shortest / 10,
             queued: MS / 20,
             times: 200,

@@ -6,11 +6,14 @@ use super::*;
 use crate::views::diff::matching;
 use crate::views::diff::profile::About;
 use crate::views::diff::sample::{Random, Sampled};
+use crate::views::diff::significance::Difference;
 
 const LEAST: LeastChange = LeastChange {
     share: 0.2,
     time: Nanos(50_000),
 };
+
+const DURATION: Nanos = Nanos(1_000_000_000);
 
 /// A trace of as many sites, at which waits take 0.5 to 1.5 ms, and `percent` of this at site 7.
 fn profile(sites: u32, waits: u64, percent: u64, random: &mut Random) -> Profile {
@@ -21,7 +24,8 @@ fn profile(sites: u32, waits: u64, percent: u64, random: &mut Random) -> Profile
             ..Identity::default()
         };
         let mut series = Series::new();
-        for at_ns in 0..waits {
+        for number in 0..waits {
+            let at_ns = number * DURATION.0 / waits;
             let usual = 500_000 + random.below(1_000_000);
             let length_ns = if line == 7 {
                 usual * percent / 100
@@ -35,7 +39,7 @@ fn profile(sites: u32, waits: u64, percent: u64, random: &mut Random) -> Profile
     Profile {
         sites: sites.collect(),
         about: About {
-            duration: Nanos(1_000_000_000),
+            duration: DURATION,
             ..About::default()
         },
     }
@@ -129,4 +133,32 @@ fn new_sites_need_several_waits() {
         let back = compared(&after, &before);
         assert_eq!((back.new.len(), back.removed.len()), (0, new));
     }
+}
+
+/// A test of a percentile, or of presence, with this p-value.
+fn test(is_presence: bool, p_value: f64) -> Test {
+    if is_presence {
+        return Test::Presence { pair: 0, p_value };
+    }
+    // The probability of a normal variable beyond 2.807, or below -2.807, is 0.005.
+    let log = if p_value < 1.0 { 2.807 } else { 0.0 };
+    Test::Percentile {
+        pair: 0,
+        percent: 50,
+        difference: Difference {
+            log,
+            error: 1.0,
+            freedom: 1e6,
+        },
+        margin: 0.0,
+    }
+}
+
+#[test]
+fn new_sites_do_not_make_changes_significant() {
+    let mut tests = vec![test(false, 0.005)];
+    tests.extend((0..9).map(|_| test(false, 1.0)));
+    tests.extend((0..100).map(|_| test(true, 1e-9)));
+    assert_eq!(miss(&tests, false), None);
+    assert!(miss(&tests, true).is_some_and(|miss| 1e-9 <= miss));
 }
