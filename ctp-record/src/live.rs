@@ -7,7 +7,6 @@
 //!   search     where the probe's memory is
 //!   shape      the sizes of that memory
 //!   memory     a consistent copy of that memory, and signs of a reset
-//!   ring       the new records of a ring in that memory
 //!   recording  the loop: read, pass, wait
 //! ```
 //! Each pass of the harvest reads a copy. The firmware is not changed, and does not know of the recorder.
@@ -17,7 +16,6 @@ mod file;
 mod gdb;
 mod memory;
 mod recording;
-mod ring;
 mod search;
 mod shape;
 mod source;

@@ -41,12 +41,15 @@ pub const MAX_WAITS: usize = 256;
 pub const MAX_STATIONS: usize = 1 << 14;
 /// Time from a round to the next.
 const EVERY: Duration = Duration::from_secs(1);
+/// The longest time from a round to the next, as far as [`SHARE_AT_MOST`] permits: a finding explains a wait for
+/// a few seconds only.
+const LATEST: Duration = Duration::from_secs(2);
 /// Time to the next round while a remarkable finding needs a second observation.
 const SOON: Duration = Duration::from_millis(200);
-/// Rounds use at most one n-th of a processor.
+/// Rounds use one n-th of a processor, if they take so little time that findings do not become old meanwhile.
 const SHARE: u32 = 500;
-/// The same while a remarkable finding needs a second observation.
-const SHARE_SOON: u32 = 100;
+/// Rounds always use at most one n-th of a processor.
+const SHARE_AT_MOST: u32 = 100;
 /// Maximum number of waits that are remembered; when it is reached, all are forgotten.
 const MAX_FOLLOWED: usize = 1 << 16;
 
@@ -94,12 +97,12 @@ impl Looks {
 
     /// Schedules the next round, after a round that used this much processor time.
     pub fn rest(&mut self, took: Duration) {
-        let (pause, share) = if self.needs_second() {
-            (SOON, SHARE_SOON)
+        let pause = if self.needs_second() {
+            SOON
         } else {
-            (EVERY, SHARE)
+            usual_pause(took)
         };
-        self.next = Instant::now() + pause.max(took * share);
+        self.next = Instant::now() + pause.max(took * SHARE_AT_MOST);
     }
 
     /// How long the main loop may sleep; `None` without a finding that needs a second observation.
@@ -293,6 +296,11 @@ impl Looks {
     }
 }
 
+/// The time to the next round without a remarkable finding, after a round that used this much processor time.
+fn usual_pause(took: Duration) -> Duration {
+    (took * SHARE).clamp(EVERY, LATEST)
+}
+
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
@@ -438,5 +446,11 @@ mod tests {
             suspects = looks.suspects().len();
         }
         assert_eq!(suspects, readers.len());
+    }
+
+    #[test]
+    fn rounds_that_take_long_are_not_postponed_for_ever() {
+        let pauses = [0, 1, 3, 8, 40].map(|ms| usual_pause(Duration::from_millis(ms)).as_millis());
+        assert_eq!(pauses, [1_000, 1_000, 1_500, 2_000, 2_000]);
     }
 }

@@ -1,11 +1,13 @@
-//! Rewrites the ring of a program without threads as a lane, in the order of time.
-//!
-//! A handler that interrupts an event records its own event first, although the interrupted event has the
-//! earlier time. Records that are marked, or are of another lap, are lost.
+//! The ring of a program without threads, which is rewritten as a lane ([`RingReader`]). Records that are marked, or are
+//! of another lap, are lost.
 
-use ctp_nostd::history::{is_whole, lap, with_lap};
+mod reader;
+
+use ctp_nostd::history::{is_whole, with_lap};
 use ctp_nostd::lane::{Copied, Payload, ThreadEventKind};
 use ctp_nostd::layout::{Lane, LaneRecord, RingHead};
+
+pub use reader::RingReader;
 
 use super::words::{half_at, offset_of, put, put_half, table_in, word_at};
 
@@ -59,57 +61,11 @@ impl<'m> Ring<'m> {
     }
 }
 
-/// The lane of a memory that has a ring.
+/// The lane of a dump with a ring.
 pub fn lane_of(memory: &[u8]) -> Option<LaneBytes> {
-    let ring = Ring::of(memory).filter(|ring| ring.head != 0)?;
-    Some(History::of(&ring).into_lane())
-}
-
-/// The records of a ring, with a record of each loss among them.
-#[derive(Default)]
-struct History {
-    records: Vec<Words>,
-    /// Records before the first.
-    lost_before: u32,
-    /// All records that are lost, modulo 2^32.
-    lost: u32,
-}
-
-impl History {
-    /// Reads the latest records. A ring that was never full has fewer than it has room for.
-    fn of(ring: &Ring<'_>) -> Self {
-        let mut history = History {
-            lost: ring.head,
-            ..History::default()
-        };
-        let mut missing = 0;
-        for h in (1..=ring.length)
-            .rev()
-            .map(|back| ring.head.wrapping_sub(back))
-        {
-            match ring.record(h) {
-                Some(words) => history.add(h, words, std::mem::take(&mut missing)),
-                None => missing += 1,
-            }
-        }
-        if !history.records.is_empty() {
-            history.lost = history.lost.wrapping_add(missing);
-        }
-        // Stable: records of the same time keep their order.
-        history.records.sort_by_key(|words| words[1]);
-        history
-    }
-
-    fn add(&mut self, h: u32, words: Words, missing: u32) {
-        if self.records.is_empty() {
-            (self.lost_before, self.lost) = (h, h);
-        } else if 0 < missing {
-            self.lost = self.lost.wrapping_add(missing);
-            self.records
-                .push(loss(ThreadEventKind::Loss, words[1], self.lost));
-        }
-        self.records.push(words);
-    }
+    let mut reader = RingReader::default();
+    reader.read(memory, true);
+    reader.lane()
 }
 
 /// A record that states how many records are lost by then.
@@ -121,24 +77,6 @@ pub fn loss(kind: ThreadEventKind, at: u64, lost: u32) -> Words {
         ..Payload::default()
     };
     Copied::of(at, &payload).words()
-}
-
-impl History {
-    /// A lane that begins with the losses, and has these records.
-    fn into_lane(self) -> LaneBytes {
-        let at = self.records.first().map_or(0, |words| words[1]);
-        let begin = loss(ThreadEventKind::Begin, at, self.lost_before);
-        let head = self.records.len() + 1;
-        let mut records = vec![0; head.next_power_of_two() * size_of::<LaneRecord>()];
-        let places = records.chunks_mut(size_of::<LaneRecord>());
-        for (words, place) in [begin].iter().chain(&self.records).zip(places) {
-            put_record(place, words, lap(0, 1));
-        }
-        LaneBytes {
-            lane: lane_head(0, head as u64, self.lost),
-            records,
-        }
-    }
 }
 
 /// Writes a record of this lap.
@@ -163,6 +101,7 @@ pub fn lane_head(tail: u64, head: u64, lost: u32) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use ctp_nostd::history::lap;
     use ctp_nostd::layout::Header;
 
     use super::*;

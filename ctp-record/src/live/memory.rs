@@ -8,9 +8,9 @@ use std::borrow::Cow;
 
 use ctp_nostd::layout::{CHANGING, Header, Span};
 
-use super::ring::FollowedRing;
 use super::shape::Shape;
 use super::source::{Source, SourceError, while_held};
+use crate::image::ring::RingReader;
 use crate::image::words::offset_of;
 use crate::image::{in_full_layout_with, settle};
 
@@ -38,7 +38,7 @@ pub struct LiveMemory {
     /// The latest first reading.
     first: Vec<u8>,
     is_settled: bool,
-    ring: FollowedRing,
+    ring: RingReader,
 }
 
 impl LiveMemory {
@@ -58,7 +58,7 @@ impl LiveMemory {
             first: Vec::new(),
             copy: header,
             is_settled: false,
-            ring: FollowedRing::default(),
+            ring: RingReader::default(),
         })
     }
 

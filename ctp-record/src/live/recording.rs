@@ -248,7 +248,9 @@ impl Recording {
                 .pass(region, &mut self.firmware, &mut self.output);
             (outcome, region.ring(0).map(|ring| ring.tail()))
         })?;
-        tail.into_iter().for_each(|tail| memory.release(tail));
+        if let Some(tail) = tail {
+            memory.release(tail);
+        }
         self.has_more = outcome.is_behind();
         self.most = outcome.most;
         Ok(())

@@ -2,6 +2,7 @@
 //! coroutine that waits on a stack of its own.
 
 mod model;
+mod selected;
 mod text;
 
 use std::io::Write;
@@ -16,11 +17,13 @@ use crate::document::{self, inspection};
 use crate::evidence::coroutine_stacks;
 use crate::evidence::inspected::threads::threads;
 use crate::evidence::inspected::{self, groups};
-use crate::evidence::selection::{is_admitted, notice};
+use crate::evidence::selection::notice;
 use crate::load::{self, Input, Model};
 use crate::names::Names;
+use crate::output;
 use crate::text::{escape, units};
-use crate::{output, views::stacks::model::Stacks};
+use crate::views::stacks::model::Stacks;
+use crate::views::stacks::selected::Selected;
 
 /// Writes the stacks as text, as JSON or as a flame graph.
 ///
@@ -40,36 +43,26 @@ pub fn show(config: &Config, view: &StacksView, out: &mut dyn Write) -> Result<(
     }
     let mut names = document::names(config, &input, &model);
     let call_stacks = document::call_stacks(config, &input, &model, &mut names);
-    let mut judged = model.trace_model.judge_inspected(view.threshold);
-    let mut threads = threads(&model, &call_stacks);
-    let mut coroutines = coroutine_stacks::waiting(&model, &names, &call_stacks, view.threshold);
-    let filter = &config.filter;
     if model.is_inspection() {
-        inspected::check_filter(filter)?;
+        inspected::check_filter(&config.filter)?;
     }
-    let all = judged.len() + coroutines.len() + threads.len();
-    inspected::filter(&mut judged, filter);
-    if filter.has_coroutines() {
-        coroutines.retain(|stack| {
-            let member = (stack.coroutine, stack.judgement);
-            is_admitted(&model, &names, &member, filter)
-        });
-        threads.retain(|stack| filter.threads.contains(&stack.thread.tid.into()));
-    }
-    let counts = (judged.len() + coroutines.len() + threads.len(), all);
+    let mut selected = Selected {
+        tasks: model.trace_model.judge_inspected(view.threshold),
+        coroutines: coroutine_stacks::waiting(&model, &names, &call_stacks, view.threshold),
+        threads: threads(&model, &call_stacks),
+    };
+    let all = selected.count();
+    selected.filter((&model, &names), &config.filter);
+    let counts = (selected.count(), all);
     if let Some(id) = view.id {
-        judged.retain(|member| member.task.id.0 == id);
-        coroutines.retain(|stack| stack.coroutine.id.0 == id);
-        let is_thread = judged.is_empty() && coroutines.is_empty();
-        threads.retain(|stack| is_thread && stack.thread.tid == id);
-        if is_thread && threads.is_empty() {
-            bail!(
-                "no task, no coroutine with a known stack, and no thread has the id {id}: --stacks \
-                 without an id lists all"
-            );
-        }
+        selected.choose(id)?;
     }
-    let groups = groups(judged, &Ignore::default());
+    let Selected {
+        tasks,
+        coroutines,
+        threads,
+    } = selected;
+    let groups = groups(tasks, &Ignore::default());
     let stacks = Stacks::of(&groups, &coroutines, &threads);
     if let Some(path) = &view.svg {
         return draw(config, (&model, view, path), &stacks, out);
@@ -82,7 +75,7 @@ pub fn show(config: &Config, view: &StacksView, out: &mut dyn Write) -> Result<(
         |page| {
             notice::write(
                 page,
-                filter,
+                &config.filter,
                 counts,
                 "tasks, coroutines and threads are shown",
             )?;
@@ -101,15 +94,14 @@ pub fn draw_all(
     threshold: Nanos,
 ) -> Result<Option<String>> {
     let call_stacks = document::call_stacks(config, input, model, names);
-    let mut judged = model.trace_model.judge_inspected(threshold);
-    inspected::filter(&mut judged, &config.filter);
-    let mut threads = threads(model, &call_stacks);
-    threads.retain(|stack| {
-        let tid = stack.thread.tid.into();
-        !config.filter.has_coroutines() || config.filter.threads.contains(&tid)
-    });
-    let groups = groups(judged, &Ignore::default());
-    let stacks = Stacks::of(&groups, &[], &threads);
+    let mut selected = Selected {
+        tasks: model.trace_model.judge_inspected(threshold),
+        coroutines: Vec::new(),
+        threads: threads(model, &call_stacks),
+    };
+    selected.filter((model, names), &config.filter);
+    let groups = groups(selected.tasks, &Ignore::default());
+    let stacks = Stacks::of(&groups, &[], &selected.threads);
     if stacks.groups.is_empty() {
         return Ok(None);
     }

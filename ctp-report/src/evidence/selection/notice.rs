@@ -23,9 +23,10 @@ pub fn write(
     if filter.began.is_some() {
         began(page)?;
     }
-    match is_whole && filter.began.is_none() {
-        true => Ok(()),
-        false => page.gap(),
+    if is_whole && filter.began.is_none() {
+        Ok(())
+    } else {
+        page.gap()
     }
 }
 

@@ -1,18 +1,19 @@
-//! The ring of firmware that is followed, as a lane. The ring is read again and again, and each time the lane gets
-//! the new records.
+//! The ring of a program without threads, as a lane in the order of time. A dump is read once. The ring of firmware
+//! that is followed is read again and again, and each time the lane gets the new records.
 //!
-//! A record that is not whole may be one that an interrupt handler interrupts. The next reading tries that record
-//! again, before the ones behind it, and only then counts it as lost.
+//! A handler that interrupts an event records its own event first, although the interrupted event has the earlier
+//! time. A record that is not whole may be one that a handler interrupts. The next reading tries that record again,
+//! before the ones behind it, and only then counts it as lost.
 
 use ctp_nostd::history::{LAPS, lap};
 use ctp_nostd::lane::ThreadEventKind;
 use ctp_nostd::layout::LaneRecord;
 
-use crate::image::ring::{LaneBytes, Ring, Words, lane_head, loss, put_record};
+use super::{LaneBytes, Ring, Words, lane_head, loss, put_record};
 
-/// A ring, as far as it was read.
+/// A reader of a ring, with the records that it has read.
 #[derive(Debug, Default)]
-pub struct FollowedRing {
+pub struct RingReader {
     /// The next record to read.
     next: u32,
     /// The record that was not whole at the latest reading.
@@ -23,7 +24,7 @@ pub struct FollowedRing {
     unstated: u32,
     /// How many records were lost before the first of the lane.
     lost_before: u32,
-    lane: FollowedLane,
+    lane: RingLane,
     is_half_new: bool,
     /// The latest reading left records in the ring, because the lane was full.
     has_left_some: bool,
@@ -31,18 +32,20 @@ pub struct FollowedRing {
 
 /// A lane with the new records of each reading.
 #[derive(Debug, Default)]
-struct FollowedLane {
+struct RingLane {
     records: Vec<u8>,
     tail: u64,
     head: u64,
 }
 
-impl FollowedRing {
+impl RingReader {
     /// Takes the new records of a consistent copy of the memory. With `is_over`, nothing will be written any
     /// more, so a record that is not whole is lost.
     pub fn read(&mut self, memory: &[u8], is_over: bool) {
         let Some(ring) = Ring::of(memory) else { return };
-        self.lane.make_room(ring.length);
+        if self.lane.make_room(ring.length) {
+            self.lose(oldest(&ring));
+        }
         self.skip_replaced(&ring);
         let before = self.next;
         let mut new = Vec::new();
@@ -61,7 +64,7 @@ impl FollowedRing {
         if is_over {
             self.lose(ring.head.wrapping_sub(self.next));
         }
-        self.add(new);
+        self.add(new, is_over);
     }
 
     /// Notes that the memory has not changed since the latest reading. Returns whether records are left in
@@ -83,7 +86,7 @@ impl FollowedRing {
 
     /// The lane. `None` if the memory has no ring, or nothing was recorded.
     pub fn lane(&self) -> Option<LaneBytes> {
-        let FollowedLane {
+        let RingLane {
             records,
             tail,
             head,
@@ -125,12 +128,15 @@ impl FollowedRing {
         new.push(words);
     }
 
-    /// Adds records in the order of time. A handler that interrupts an event records its own event first.
-    fn add(&mut self, mut new: Vec<Words>) {
+    /// Adds records in the order of time. A lane begins with the losses before its first record; if the reading
+    /// is over, a lane may consist of losses only.
+    fn add(&mut self, mut new: Vec<Words>, is_over: bool) {
         new.sort_by_key(|words| words[1]); // stable
-        if let Some([_, at, ..]) = new.first().filter(|_| self.lane.head == 0) {
-            let begin = loss(ThreadEventKind::Begin, *at, self.lost_before);
-            self.lane.push(&begin);
+        let has_losses_only = is_over && 0 < self.lost;
+        if self.lane.head == 0 && (!new.is_empty() || has_losses_only) {
+            let at = new.first().map_or(0, |words| words[1]);
+            self.lane
+                .push(&loss(ThreadEventKind::Begin, at, self.lost_before));
         }
         for words in &new {
             self.lane.push(words);
@@ -138,13 +144,26 @@ impl FollowedRing {
     }
 }
 
-impl FollowedLane {
-    /// Makes the lane, of twice the ring's length: each record may need another that states a loss.
-    fn make_room(&mut self, length: u32) {
-        if self.records.is_empty() {
+/// The oldest record that a ring may have. A ring that was never full begins with record 0. If the number of records
+/// has passed 2^32, the ring has records with larger numbers than its head.
+fn oldest(ring: &Ring<'_>) -> u32 {
+    let mut all = (1..=ring.length)
+        .rev()
+        .map(|back| ring.head.wrapping_sub(back));
+    all.find(|h| *h < ring.head || ring.record(*h).is_some())
+        .unwrap_or(0)
+}
+
+impl RingLane {
+    /// Makes the lane, of twice the ring's length: each record may need another that states a loss. Returns
+    /// whether this is the first call.
+    fn make_room(&mut self, length: u32) -> bool {
+        let is_first = self.records.is_empty();
+        if is_first {
             let capacity = 2 * (length as usize).max(2);
             self.records = vec![0; capacity * size_of::<LaneRecord>()];
         }
+        is_first
     }
 
     fn capacity(&self) -> u64 {
@@ -213,7 +232,7 @@ mod tests {
     }
 
     /// Reads the lane like a pass: the kind of each new record, and its resource or the losses by then.
-    fn pass(ring: &mut FollowedRing) -> Vec<(u8, u64)> {
+    fn pass(ring: &mut RingReader) -> Vec<(u8, u64)> {
         let Some(LaneBytes { lane, records }) = ring.lane() else {
             return Vec::new();
         };
@@ -239,7 +258,7 @@ mod tests {
     // CTP-11
     #[test]
     fn each_record_is_read_once_through_many_laps() {
-        let (mut memory, mut ring) = (memory(), FollowedRing::default());
+        let (mut memory, mut ring) = (memory(), RingReader::default());
         let (mut found, mut written) = (Vec::new(), 0);
         for count in [3, 8, 1, 0, 5, 8, 8, 7, 2, 8] {
             for h in written..written + count {
@@ -256,7 +275,7 @@ mod tests {
     // CTP-11
     #[test]
     fn replaced_records_are_lost() {
-        let (mut memory, mut ring) = (memory(), FollowedRing::default());
+        let (mut memory, mut ring) = (memory(), RingReader::default());
         (0..4).for_each(|h| write(&mut memory, h, h.into()));
         ring.read(&memory, false);
         pass(&mut ring);
@@ -270,7 +289,7 @@ mod tests {
     #[test]
     fn record_that_is_being_written_is_read_later_or_lost() {
         for is_finished in [true, false] {
-            let (mut memory, mut ring) = (memory(), FollowedRing::default());
+            let (mut memory, mut ring) = (memory(), RingReader::default());
             (0..4).for_each(|h| write(&mut memory, h, h.into()));
             put(place(&mut memory, 2), 0, u64::MAX << 32);
             ring.read(&memory, false);
@@ -288,7 +307,7 @@ mod tests {
 
     #[test]
     fn rest_is_read_at_the_end() {
-        let (mut memory, mut ring) = (memory(), FollowedRing::default());
+        let (mut memory, mut ring) = (memory(), RingReader::default());
         (0..4).for_each(|h| write(&mut memory, h, h.into()));
         put(place(&mut memory, 1), 0, u64::MAX << 32);
         ring.read(&memory, true);
@@ -299,7 +318,7 @@ mod tests {
     // CTP-08
     #[test]
     fn records_of_handlers_are_in_the_order_of_time() {
-        let (mut memory, mut ring) = (memory(), FollowedRing::default());
+        let (mut memory, mut ring) = (memory(), RingReader::default());
         for (h, at) in [30, 20, 10, 40].into_iter().enumerate() {
             write(&mut memory, h as u32, at);
         }
@@ -311,7 +330,7 @@ mod tests {
 
     #[test]
     fn full_lane_leaves_the_rest_in_the_ring() {
-        let (mut memory, mut ring) = (memory(), FollowedRing::default());
+        let (mut memory, mut ring) = (memory(), RingReader::default());
         for round in 0..3 {
             (8 * round..8 * round + 8).for_each(|h| write(&mut memory, h, h.into()));
             ring.read(&memory, false); // no pass releases the lane
@@ -329,12 +348,37 @@ mod tests {
     // CTP-11
     #[test]
     fn what_finds_no_room_at_the_end_is_lost() {
-        let (mut memory, mut ring) = (memory(), FollowedRing::default());
+        let (mut memory, mut ring) = (memory(), RingReader::default());
         for round in 0..3 {
             (8 * round..8 * round + 8).for_each(|h| write(&mut memory, h, h.into()));
             ring.read(&memory, round == 2); // no pass releases the lane
         }
         let found = pass(&mut ring).len() as u32 - 1;
         assert_eq!(found + ring.lost, 24);
+    }
+
+    // CTP-27
+    #[test]
+    fn records_across_2_to_the_32_are_read() {
+        let (mut memory, mut ring) = (memory(), RingReader::default());
+        for back in (0..LENGTH).rev() {
+            let h = 2_u32.wrapping_sub(back);
+            write(&mut memory, h, 10 - u64::from(back));
+        }
+        ring.read(&memory, true);
+        let numbers: Vec<u64> = pass(&mut ring)[1..].iter().map(|(_, h)| *h).collect();
+        let first = u64::from(u32::MAX) - 4;
+        let expected: Vec<u64> = (first..=u32::MAX.into()).chain(0..3).collect();
+        assert_eq!(numbers, expected);
+    }
+
+    // CTP-11
+    #[test]
+    fn ring_without_a_whole_record_has_losses() {
+        let (mut memory, mut ring) = (memory(), RingReader::default());
+        put_half(&mut memory, HEAD, 5);
+        ring.read(&memory, true);
+        assert_eq!(pass(&mut ring), [BEGIN]);
+        assert_eq!(ring.lost, 5);
     }
 }
