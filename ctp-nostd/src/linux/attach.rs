@@ -128,7 +128,6 @@ fn open(recorder: &Recorder<'_>) -> Result<(), NotAttached> {
         touch_lanes(&mapping.region);
     }
     let result = memory::fork_words_page().and_then(|page| {
-        session::use_page(page);
         let connection = Connection {
             // Once the program may have threads, the kernel takes too long for `join_barrier`.
             is_ordered: recorder.is_at_start && join_barrier(&mapping.region),
@@ -138,7 +137,10 @@ fn open(recorder: &Recorder<'_>) -> Result<(), NotAttached> {
             path: Path::from_slice(path).unwrap_or_default(),
             limit,
         };
-        start_session(page, connection)
+        start_session(page, connection)?;
+        // Last, because a page in use without an attachment is that of a fork.
+        session::use_page(page);
+        Ok(())
     });
     result.map_err(|error| {
         request_unusable(path);

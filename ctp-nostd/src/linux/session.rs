@@ -10,6 +10,16 @@
 //! ```
 //! A page that the kernel zeroes in a fork ([`ForkWords`]) reveals the fork: handles compare their
 //! attachment with the attachment in that page, and are inert in the fork.
+//!
+//! The first attach publishes in this order, so that no other thread takes its own process for a fork:
+//! ```text
+//!   attaching thread                          another thread, at any time
+//!   AT1 the session                           AT4 the page                        (acquire)
+//!   AT2 the attachment in the page (release)  AT5 the attachment in that page     (acquire)
+//!   AT3 the page                   (release)      0 in NOT_ATTACHED: not attached yet
+//!                                                 0 in another page: a fork
+//!                                             AT6 the session
+//! ```
 #![allow(unsafe_code, reason = "keeps things for the life of the process")]
 
 use core::ptr;
@@ -76,7 +86,7 @@ pub(super) fn is_first_attempt() -> bool {
     ATTACHMENTS.fetch_add(1, Ordering::Relaxed) == 0
 }
 
-/// Uses the words of this page from now on to find out whether this process is attached.
+/// Uses the words of this page from now on to find out whether this process is attached (AT3).
 pub(super) fn use_page(page: &'static ForkWords) {
     STATE
         .fork_words
@@ -86,11 +96,12 @@ pub(super) fn use_page(page: &'static ForkWords) {
 /// The session, if any. A fork of an attached process tries, once, to attach by itself.
 #[inline]
 pub(super) fn current() -> Option<&'static Session> {
-    let page = fork_words();
+    let page = fork_words(); // AT4
+    // AT5
     match page.attachment.load(Ordering::Acquire) {
         0 if ptr::eq(page, &NOT_ATTACHED) => attach_if_requested(),
         0 => attach_fork(page),
-        // The attachment is stored after its session, so this is not the parent's session.
+        // The attachment is stored after its session, so this is not the parent's session (AT6).
         _ => session(),
     }
 }
@@ -284,6 +295,7 @@ pub(super) fn start_session(page: &ForkWords, connection: Connection) -> Result<
             .clock
             .store(ptr::from_ref(region.header).cast_mut(), Ordering::Release);
     }
+    // AT1
     store_session(Session {
         probe: Probe::attached(region, attach_id, attachment).ordered_by_recorder(is_ordered),
         mapping,
@@ -292,7 +304,7 @@ pub(super) fn start_session(page: &ForkWords, connection: Connection) -> Result<
         limit,
         forbids_calls: region.header.forbids_calls(),
     })?;
-    page.attachment.store(attachment, Ordering::Release);
+    page.attachment.store(attachment, Ordering::Release); // AT2
     Ok(())
 }
 

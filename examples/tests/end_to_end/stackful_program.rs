@@ -191,9 +191,9 @@ impl Compared {
                 }
                 self.numbers.insert(wait / 2);
             }
-            _ => self
-                .wrong
-                .push(format!("{found:?} is not {wait:?} {expected:?}")),
+            _ => self.wrong.push(format!(
+                "{stack:x?}: {found:?} is not {wait:?} {expected:?}"
+            )),
         }
     }
 }
@@ -207,4 +207,20 @@ fn waits(records: &[Record]) -> HashMap<(CoroutineId, Nanos), u64> {
     events
         .map(|event| ((event.coroutine, event.at), event.arg))
         .collect()
+}
+
+/// The coroutines of which no event is recorded in the second half of a recording, by their numbers in the program.
+pub fn out_of_sight(records: &[Record]) -> BTreeSet<u64> {
+    let (mut latest, mut end) = (HashMap::new(), Nanos::default());
+    for record in records {
+        if let Record::Event(event) = record
+            && event.kind == EventKind::Suspend
+        {
+            latest.insert(event.coroutine, (event.at, event.arg / 2));
+            end = end.max(event.at);
+        }
+    }
+    let numbers = latest.into_values();
+    let early = numbers.filter(|(at, _)| at.0 < end.0 / 2);
+    early.map(|(_, number)| number).collect()
 }
