@@ -118,8 +118,7 @@ fn wait_for_descendants_keeps_the_exit_status() {
     let mut command = lab.recorder(&["--wait-all"], "sh");
     command.args(["-c", "sleep 600 & echo $! > child; exit 7"]);
     let recorder = command.spawn().expect("can be started");
-    lab.wait_for_file("child");
-    let child = lab.read("child").trim().parse().expect("a number");
+    let child = lab.wait_for_number("child");
     // Its zombie is gone once the recorder has taken note of the end.
     wait_until("the program's end", || {
         let list = format!("/proc/{0}/task/{0}/children", recorder.id());

@@ -119,6 +119,17 @@ impl Lab {
         });
     }
 
+    /// Waits until a shell has written a number to this file. The shell makes the file before it writes the line.
+    pub fn wait_for_number(&self, name: &str) -> u32 {
+        let mut number = None;
+        wait_until(&format!("a number in {name}"), || {
+            let text = fs::read_to_string(self.path(name)).unwrap_or_default();
+            number = text.strip_suffix('\n').and_then(|line| line.parse().ok());
+            number.is_some()
+        });
+        number.expect("was just found")
+    }
+
     pub fn wait_for_file(&self, name: &str) {
         wait_until(name, || self.path(name).exists());
     }
