@@ -10,6 +10,7 @@ mod trace;
 
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 
 use crate::connect::rendezvous::is_no_descriptor_left;
 
@@ -38,6 +39,8 @@ pub enum Error {
     Control(ControlError),
     /// The output cannot be printed.
     Print(io::Error),
+    /// The man pages cannot be written to this directory.
+    ManPages(PathBuf, io::Error),
     /// Waiting failed.
     Wait(io::Error),
 }
@@ -62,6 +65,10 @@ impl fmt::Display for Error {
             Error::Inspect(error) => error.fmt(out),
             Error::Control(error) => error.fmt(out),
             Error::Print(error) => write!(out, "cannot print: {error}"),
+            Error::ManPages(directory, error) => {
+                let directory = directory.display();
+                write!(out, "cannot write man pages to {directory}: {error}")
+            }
             Error::Wait(error) if is_no_descriptor_left(error) => {
                 write!(out, "cannot wait for the program: {error}; raise ulimit -n")
             }

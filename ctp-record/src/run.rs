@@ -29,6 +29,7 @@ pub fn run(config: &Config) -> Result<u8, Error> {
         Task::Control(ask) => print::print(&ask::ask(ask)?),
         Task::Completions(shell) => print::completions(*shell),
         Task::Man => print::man_page(),
+        Task::ManPages(directory) => print::man_pages(directory),
     }
 }
 

@@ -139,9 +139,16 @@ struct Cli {
         hide_possible_values = true
     )]
     completions: Option<Shell>,
-    /// Print the man page
-    #[arg(help_heading = GENERAL, long, exclusive = true)]
-    man: bool,
+    /// Print the man page, or write all man pages to DIR
+    #[arg(
+        help_heading = GENERAL,
+        long,
+        value_name = "DIR",
+        num_args = 0..=1,
+        require_equals = true,
+        exclusive = true
+    )]
+    man: Option<Option<PathBuf>>,
 }
 
 /// The command line asked for help or is invalid. The text for the user has already been printed.
@@ -296,8 +303,10 @@ impl Cli {
         };
         let has_links = terminal::is_capable();
         // A check has no reader, and its status must not depend on a pager.
-        let is_page =
-            !self.stuck.fail && !self.check.is_given() && !self.man && self.completions.is_none();
+        let is_page = !self.stuck.fail
+            && !self.check.is_given()
+            && self.man.is_none()
+            && self.completions.is_none();
         let has_pager = is_page && !general.no_pager && terminal::is_capable();
         let skip = Ignore(std::mem::take(&mut self.symbols.skip));
         let (max_module, max_memory) = (self.symbols.max_module, general.max_memory);
@@ -328,10 +337,14 @@ impl Cli {
     fn into_view(self) -> View {
         let threshold = self.stuck.threshold;
         let title = self.flame.title.clone();
-        let fixed = self.completions.map(completions);
-        let fixed = fixed.or_else(|| self.man.then(man));
-        let view = fixed.map(View::Fixed);
-        view.or_else(|| self.check.into_view(&self.stuck))
+        let completions = self.completions.map(completions).map(View::Fixed);
+        let manual = self.man.map(|directory| match directory {
+            Some(directory) => View::ManPages(directory),
+            None => View::Fixed(man()),
+        });
+        let fixed = completions.or(manual);
+        fixed
+            .or_else(|| self.check.into_view(&self.stuck))
             .or_else(|| self.view.into_view(self.stuck, &self.flame))
             .or_else(|| self.exchange.into_view(threshold))
             .or_else(|| self.timeline.into_view(threshold, title))
@@ -351,6 +364,14 @@ fn man() -> Vec<u8> {
     // Writing to memory cannot fail.
     let _ = clap_mangen::Man::new(command()).render(&mut page);
     page
+}
+
+/// Writes the man pages of the program and its subcommands to a directory.
+///
+/// # Errors
+/// The directory cannot be written to.
+pub fn write_man_pages(directory: &Path) -> io::Result<()> {
+    clap_mangen::generate_to(command(), directory)
 }
 
 #[cfg(test)]

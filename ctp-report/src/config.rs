@@ -102,6 +102,8 @@ pub enum View {
     Tracks(TracksView),
     /// Completions or the man page, which need no trace.
     Fixed(Vec<u8>),
+    /// All man pages, written to this directory.
+    ManPages(PathBuf),
 }
 
 impl View {
@@ -124,7 +126,8 @@ impl View {
             | View::Dump
             | View::Export(_)
             | View::Tracks(_)
-            | View::Fixed(_) => false,
+            | View::Fixed(_)
+            | View::ManPages(_) => false,
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use std::io::{self, Write};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
+use crate::cli;
 use crate::config::{Config, View};
 use crate::findings::gate::Status;
 use crate::html;
@@ -19,6 +20,8 @@ use crate::views::{
 pub fn run(config: &Config, out: &mut dyn Write) -> Result<Status> {
     match &config.view {
         View::Fixed(text) => out.write_all(text)?,
+        View::ManPages(directory) => cli::write_man_pages(directory)
+            .with_context(|| format!("cannot write man pages to {}", directory.display()))?,
         View::Sites(view) => sites::show(config, view, out)?,
         View::Stacks(view) => stacks::show(config, view, out)?,
         View::Stuck(view) => return stuck::show(config, view, out),

@@ -145,9 +145,10 @@ pub struct Args {
     )]
     completions: Option<Shell>,
 
-    /// Print the man page
-    #[arg(help_heading = help::INSTEAD, long, exclusive = true)]
-    man: bool,
+    /// Print the man page, or write all man pages to DIR
+    #[arg(help_heading = help::INSTEAD, long, value_name = "DIR", num_args = 0..=1,
+          require_equals = true, exclusive = true)]
+    man: Option<Option<PathBuf>>,
 
     /// The program and its arguments
     #[arg(trailing_var_arg = true, value_name = "PROGRAM")]
@@ -199,8 +200,8 @@ impl Args {
         if let Some(shell) = self.completions {
             return Ok(Task::Completions(shell));
         }
-        if self.man {
-            return Ok(Task::Man);
+        if let Some(directory) = self.man {
+            return Ok(directory.map_or(Task::Man, Task::ManPages));
         }
         if let Some(dump) = self.image {
             let elf = self.elf;

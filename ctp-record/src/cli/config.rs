@@ -49,6 +49,8 @@ pub enum Task {
     Completions(Shell),
     /// Print the man page.
     Man,
+    /// Write the man pages of all commands to this directory.
+    ManPages(PathBuf),
 }
 
 /// A program to run.

@@ -1,6 +1,7 @@
 //! Output on stdout: answers, the man page, and completions.
 
 use std::io::{ErrorKind, Write as _};
+use std::path::Path;
 
 use clap_complete::Shell;
 use ctp_trace::escape::escaped_lines;
@@ -44,4 +45,14 @@ pub fn man_page() -> Result<u8, Error> {
     let rendered = clap_mangen::Man::new(args::command()).render(&mut page);
     rendered.map_err(Error::Print)?;
     print_unchanged(&page)
+}
+
+/// Writes the man pages of the program and its subcommands to a directory.
+///
+/// # Errors
+/// [`Error::ManPages`].
+pub fn man_pages(directory: &Path) -> Result<u8, Error> {
+    clap_mangen::generate_to(args::command(), directory)
+        .map(|()| 0)
+        .map_err(|error| Error::ManPages(directory.to_owned(), error))
 }

@@ -136,6 +136,30 @@ fn completions_and_the_man_page_are_printed() {
 }
 
 #[test]
+fn man_pages_of_all_commands_are_written() {
+    let lab = Lab::new();
+    let option = format!("--man={}", lab.path("").display());
+    assert_eq!(says(&[&option]), "");
+    let pages = [
+        "ctp-record",
+        "ctp-record-control",
+        "ctp-record-control-snapshot",
+    ];
+    for page in pages {
+        let text = lab.read(&format!("{page}.1"));
+        assert!(text.contains(&format!(".TH {page} 1")), "{page}");
+    }
+    let mut command = lab.bare_recorder();
+    let outcome = lab.run(command.arg("--man=missing"));
+    assert_eq!(outcome.status.code(), Some(1));
+    assert!(
+        outcome
+            .stderr
+            .starts_with("ctp-record: cannot write man pages to missing: ")
+    );
+}
+
+#[test]
 fn closed_stdout_reader_is_no_error() {
     for arguments in [&["--completions", "bash"][..], &["--man"]] {
         let lab = Lab::new();

@@ -429,6 +429,17 @@ fn damaged_files_cause_no_panic() {
 }
 
 #[test]
+fn man_pages_of_all_commands_are_written() {
+    let test_dir = TestDir::new();
+    let option = format!("--man={}", test_dir.path("").display());
+    assert_eq!(test_dir.text(&[&option]), "");
+    for page in ["ctp-report", "ctp-report-diff"] {
+        let text = std::fs::read_to_string(test_dir.path(&format!("{page}.1")));
+        assert!(text.is_ok_and(|text| text.contains(&format!(".TH {page} 1"))));
+    }
+}
+
+#[test]
 fn completions_and_manual_need_no_trace() {
     let test_dir = TestDir::new();
     for shell in ["bash", "zsh", "fish"] {
