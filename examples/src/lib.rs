@@ -1,4 +1,4 @@
-//! The snippets of `README.md`, of `docs/tokio.md`, of `docs/write-a-probe.md` and of `docs/bare-metal.md`, compiled and run as tests.
+//! The snippets of `README.md` and of the pages below, compiled and run as tests.
 #![doc = include_str!("../../README.md")]
 
 #[cfg(doctest)]
@@ -12,3 +12,7 @@ mod write_a_probe {}
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/bare-metal.md")]
 mod bare_metal {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/schedulers.md")]
+mod schedulers {}

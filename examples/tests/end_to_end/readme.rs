@@ -1,10 +1,15 @@
-//! The report in `README.md` is what the tools print: the same lines, with other numbers.
+//! The reports and the picture in `README.md` are what the tools print: the same lines, with other numbers.
+
+use std::collections::BTreeSet;
 
 use crate::support::{record, report};
 use crate::unprobed;
 use tempfile::tempdir;
 
 const README: &str = include_str!("../../../README.md");
+const TIMELINE: &str = include_str!("../../../docs/timeline.svg");
+/// The coroutines in the picture: the listener, and some that are stuck.
+const TIMELINE_IDS: &str = "2,3,4,5,6,7,8";
 
 /// Of each line the words without digits: numbers, and what hangs together with them, differ
 /// from run to run.
@@ -56,4 +61,21 @@ fn the_report_in_the_readme_is_the_real_one() {
 #[test]
 fn the_readme_has_the_page_of_an_unmodified_program() {
     assert_on_page(&listing("unprobed::faults"), &unprobed::page());
+}
+
+/// The texts without numbers in a picture, above all its legend.
+fn texts(svg: &str) -> BTreeSet<&str> {
+    let parts = svg.split("</text>");
+    let texts = parts.filter_map(|part| Some(part.rsplit_once('>')?.1));
+    let texts = texts.filter(|text| !text.contains(|c: char| c.is_ascii_digit()));
+    texts.filter(|text| !text.is_empty()).collect()
+}
+
+#[test]
+fn timeline_in_the_readme_is_drawn() {
+    let directory = tempdir().expect("room");
+    record(directory.path(), "lost_wakeup", &[]);
+    let drawn = report(directory.path(), &["--timeline", "-", "--id", TIMELINE_IDS]).stdout;
+    let drawn = String::from_utf8(drawn).expect("text");
+    assert_eq!(texts(TIMELINE), texts(&drawn));
 }
