@@ -25,17 +25,18 @@
 #else
 #define CTP_READ_POSITION "mov %2, x29\n\tmov %1, sp\n\tadr %0, ."
 #endif
-#define ctp_suspend_with_stack(coroutine, wait, resource) \
+#define ctp_suspend_with_stack_at(coroutine, wait, resource, file, line) \
     do { \
         uint64_t ctp_position[3]; \
         __asm__ volatile(CTP_READ_POSITION \
                          : "=&r"(ctp_position[0]), "=&r"(ctp_position[1]), "=&r"(ctp_position[2])); \
-        ctp_suspend_stack_at((coroutine), (wait), (uint64_t)(resource), ctp_position, __FILE__, \
-                             __LINE__); \
+        ctp_suspend_stack_at((coroutine), (wait), (uint64_t)(resource), ctp_position, (file), (line)); \
     } while (0)
 #else
-#define ctp_suspend_with_stack(coroutine, wait, resource) ctp_suspend(coroutine, wait, resource)
+#define ctp_suspend_with_stack_at ctp_suspend_at
 #endif
+#define ctp_suspend_with_stack(coroutine, wait, resource) \
+    ctp_suspend_with_stack_at((coroutine), (wait), (uint64_t)(resource), __FILE__, __LINE__)
 #define ctp_switch(coroutine, wait, resource, next) \
     ctp_switch_at((coroutine), (wait), (uint64_t)(resource), (next), __FILE__, __LINE__)
 #define ctp_wake(waker) ctp_wake_at((waker), __FILE__, __LINE__)

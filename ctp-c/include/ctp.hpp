@@ -269,6 +269,10 @@ public:
         return ends<Awaiter>{trace_, std::move(awaiter)};
     }
 
+    // Records the death. Call this in an unhandled_exception that rethrows, before `throw;`: the coroutine
+    // has ended then, and C++ does not call final_suspend.
+    void ends_by_exception() noexcept { trace_.died(); }
+
     // Awaits with this line as that of the wait.
     template <class Awaitable> awaited<Awaitable> awaits(Awaitable &&awaitable, source_line at) {
         return awaited<Awaitable>(trace_, static_cast<Awaitable &&>(awaitable), at);

@@ -1,6 +1,7 @@
 //! Programs in C and C++ that use `ctp-c`: what the report says of them is compared with what they
 //! print.
 
+mod asio;
 mod build;
 mod freertos;
 mod header;
@@ -9,3 +10,4 @@ mod mixin;
 mod page;
 mod sessions;
 mod stackful;
+mod work_stealing;

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
 use crate::support::record_built;
@@ -67,19 +67,27 @@ pub fn package() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../ctp-c")
 }
 
-/// The directory with the libraries, built once.
+/// Where Cargo builds the package.
+pub fn target() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("ctp-c")
+}
+
+/// Builds the package, and installs it below this directory.
+pub fn install(prefix: &Path) {
+    let mut install = Command::new("sh");
+    install.arg(package().join("install")).arg(prefix);
+    install.env("CARGO_TARGET_DIR", target());
+    install.stdout(Stdio::null());
+    assert!(install.status().expect("sh runs").success());
+}
+
+/// The directory with the libraries, installed once.
 pub fn libraries() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ctp-c");
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--release", "--locked"]);
-        cargo
-            .arg("--manifest-path")
-            .arg(package().join("Cargo.toml"));
-        cargo.arg("--target-dir").arg(&target);
-        assert!(cargo.status().expect("cargo runs").success());
-        target.join("release")
+    static INSTALLED: OnceLock<PathBuf> = OnceLock::new();
+    INSTALLED.get_or_init(|| {
+        let prefix = target().join("prefix");
+        install(&prefix);
+        prefix.join("lib")
     })
 }
 
@@ -88,6 +96,12 @@ impl Compiler {
     pub fn compile(&self, directory: &Path, source: &Path, linked: Linked) -> Option<PathBuf> {
         self.is_able(directory)
             .then(|| self.link(directory, source, linked, &["-o", "program"]))
+    }
+
+    /// Compiles a program that also needs this library, with a compiler that is able to.
+    pub fn compile_with(&self, directory: &Path, source: &Path, library: &str) -> PathBuf {
+        let flags = ["-Wl,--no-as-needed", library, "-o", "program"];
+        self.link(directory, source, Linked::Static, &flags)
     }
 
     /// Compiles a plugin, with this compiler that has compiled a program.
@@ -124,27 +138,40 @@ impl Compiler {
 
     /// Whether this machine has this compiler, with the headers of this standard.
     pub fn is_able(&self, directory: &Path) -> bool {
-        let source = directory
-            .join("able")
-            .with_file_name(format!("able-{}", self.file_name()));
-        let text = match self.standard {
-            "-std=c++20" => "#include <coroutine>\nstd::suspend_always able;\n",
-            _ => "int able;\n",
-        };
+        self.accepts(
+            directory,
+            match self.standard {
+                "-std=c++20" => "#include <coroutine>\nstd::suspend_always able;\n",
+                _ => "int able;\n",
+            },
+        )
+    }
+
+    /// Whether this compiler is here and compiles this text. If not, says so.
+    pub fn accepts(&self, directory: &Path, text: &str) -> bool {
+        let source = directory.join(format!("able-{}", self.file_name()));
         fs::write(&source, text).expect("room");
         let mut command = self.command(directory);
         let compiled = command.arg("-fsyntax-only").arg(&source).output();
         let is_able = matches!(&compiled, Ok(output) if output.status.success());
         if !is_able {
-            eprintln!("SKIPPED: {self:?} is not here: {compiled:?}");
+            eprintln!("SKIPPED: {self:?} cannot compile {text:?}: {compiled:?}");
         }
         is_able
     }
 
+    /// With the headers and libraries of the Boost in `CTP_BOOST`, before those of the system.
     fn command(&self, directory: &Path) -> Command {
         let mut command = Command::new(self.command);
         command.current_dir(directory);
         command.args([self.standard, self.level, "-g"]);
+        if let Some(prefix) = std::env::var_os("CTP_BOOST") {
+            let prefix = Path::new(&prefix);
+            command.arg("-isystem").arg(prefix.join("include"));
+            let libraries = prefix.join("lib");
+            command.arg("-L").arg(&libraries);
+            command.arg(format!("-Wl,-rpath,{}", libraries.display()));
+        }
         command
     }
 }

@@ -33,7 +33,7 @@ fn header_is_clean_in_c99_and_cpp17() {
 }
 
 /// Runs a tool, and returns what it prints. `None`, with a visible reason, without the tool.
-fn output_of(command: &mut Command) -> Option<String> {
+pub fn output_of(command: &mut Command) -> Option<String> {
     match command.output() {
         Ok(output) => {
             let message = String::from_utf8_lossy(&output.stderr);

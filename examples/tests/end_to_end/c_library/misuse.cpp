@@ -228,6 +228,37 @@ static void exception_leaves_resume() {
     expect("throws", "BRSRD");
 }
 
+// A coroutine whose exception leaves resume(), and whose frame is never destroyed.
+struct rethrowing {
+    struct promise_type : ctp::traced {
+        rethrowing get_return_object() {
+            return {std::coroutine_handle<promise_type>::from_promise(*this)};
+        }
+        void return_void() {}
+        void unhandled_exception() {
+            ends_by_exception();
+            throw;
+        }
+    };
+    std::coroutine_handle<promise_type> handle;
+};
+
+static rethrowing rethrows() {
+    throw std::runtime_error("left");
+    co_return;
+}
+
+static void death_by_exception() {
+    static rethrowing coroutine = rethrows();
+    try {
+        coroutine.handle.resume();
+        std::abort();
+    } catch (const std::runtime_error &) {
+    }
+    if (!coroutine.handle.done()) std::abort();
+    expect("rethrows", "BRD");
+}
+
 static task ends_program() {
     std::exit(0);
     co_return;
@@ -274,6 +305,7 @@ int main(int count, char **arguments) {
         {"exception", exception_through_coroutines},
         {"refused", exception_in_await_suspend},
         {"leaves", exception_leaves_resume},
+        {"rethrown", death_by_exception},
         {"exit", exit_inside_a_coroutine},
         {"static", destroyed_after_main},
         {"trace", moved_traces},

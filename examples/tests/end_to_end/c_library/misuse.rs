@@ -15,7 +15,7 @@ use super::build::{C_COMPILERS, CPP_COMPILERS, Compiler, Linked, lines_of_record
 const IN_C: [&str; 8] = [
     "nothing", "texts", "dead", "copies", "twice", "fork", "exit", "thread",
 ];
-const IN_CPP: [&str; 10] = [
+const IN_CPP: [&str; 11] = [
     "operator",
     "destroy",
     "unstarted",
@@ -23,13 +23,14 @@ const IN_CPP: [&str; 10] = [
     "exception",
     "refused",
     "leaves",
+    "rethrown",
     "exit",
     "static",
     "trace",
 ];
 
 /// The events of each coroutine, a letter for each, by the coroutine's name.
-type Events = BTreeMap<String, String>;
+pub type Events = BTreeMap<String, String>;
 
 /// A program beside this file.
 pub fn source(file: &str) -> PathBuf {
@@ -47,7 +48,7 @@ fn letter(event: &Event) -> char {
     }
 }
 
-fn recorded_events(directory: &Path) -> Events {
+pub fn recorded_events(directory: &Path) -> Events {
     let bytes = fs::read(directory.join("ctp.data")).expect("there is a trace");
     let mut names: BTreeMap<CoroutineId, String> = BTreeMap::new();
     let mut events = BTreeMap::new();
@@ -74,7 +75,7 @@ fn recorded_events(directory: &Path) -> Events {
 }
 
 /// The events that the program printed, as `NAME LETTERS`.
-fn expected_events(account: &[String]) -> Events {
+pub fn expected_events(account: &[String]) -> Events {
     let lines = account.iter().filter_map(|line| line.split_once(' '));
     lines
         .map(|(name, letters)| (name.to_owned(), letters.to_owned()))
@@ -95,16 +96,17 @@ pub fn check_scenes(file: &str, compilers: &[Compiler], scenes: &[&str]) {
     for compiler in compilers {
         let directory = tempdir().expect("room");
         if let Some(program) = compiler.compile(directory.path(), &source(file), Linked::Static) {
-            for scene in scenes {
-                check(&program, scene);
-                assert!(
-                    Command::new(&program)
-                        .arg(scene)
-                        .output()
-                        .is_ok_and(|run| run.status.success())
-                );
-            }
+            check_program(&program, scenes);
         }
+    }
+}
+
+/// Checks each scene of this program, with and without a recorder.
+pub fn check_program(program: &Path, scenes: &[&str]) {
+    for scene in scenes {
+        check(program, scene);
+        let run = Command::new(program).arg(scene).output();
+        assert!(run.is_ok_and(|run| run.status.success()), "{scene}");
     }
 }
 
