@@ -57,6 +57,7 @@ public:
     // The following functions are those of ctp::traced, which the SDK does not have. An initial_suspend
     // that calls starts_with records the birth earlier. Before the birth, waker() returns a waker that
     // records nothing, and id() returns 0.
+    using traced::ends_by_exception;
     using traced::ends_with;
     using traced::id;
     using traced::waker;

@@ -126,6 +126,18 @@ void ctp_born_at(struct ctp_coroutine *coroutine,
                  const char *file,
                  uint32_t line);
 
+// Like ctp_born_at, with a function of the program as the place of the birth, by the address of its
+// first instruction. A report then has the line where the function begins. 0 means that the place is
+// not known.
+//
+// # Safety
+//
+// `coroutine` is null, or a handle that no other thread uses. `name` is null or a string.
+void ctp_born_in(struct ctp_coroutine *coroutine,
+                 const char *name,
+                 uint32_t kind,
+                 uint64_t function);
+
 // Records that the coroutine runs from now on, on this thread, until it suspends or dies. Call this
 // before the switch to the coroutine.
 //

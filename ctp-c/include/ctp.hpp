@@ -75,6 +75,10 @@ public:
     trace(const char *name, std::uint32_t kind, source_line at) noexcept {
         ctp_born_at(&handle_, name, kind, at.file, at.number);
     }
+    // Born in the function with this first instruction.
+    trace(const char *name, std::uint32_t kind, const void *function) noexcept {
+        ctp_born_in(&handle_, name, kind, reinterpret_cast<std::uintptr_t>(function));
+    }
     trace(trace &&other) noexcept { ctp_move(&handle_, &other.handle_); }
     trace &operator=(trace &&other) noexcept {
         if (this != &other) {
@@ -212,6 +216,19 @@ template <class Awaiter> struct starts {
     }
 };
 
+// The first suspension, with the function of the coroutine as the place of the birth.
+struct starts_in_function {
+    trace &trace_;
+    const char *name_;
+
+    bool await_ready() const noexcept { return false; }
+    // A frame begins with the address of the function that resumes it, with gcc and with clang.
+    void await_suspend(std::coroutine_handle<> handle) noexcept {
+        trace_ = trace(name_, CTP_KIND_STACKLESS, *static_cast<const void *const *>(handle.address()));
+    }
+    void await_resume() noexcept { trace_.run(); }
+};
+
 // The last suspension of a coroutine: the coroutine has ended, and its frame lives on.
 template <class Awaiter> struct ends {
     trace &trace_;
@@ -241,11 +258,18 @@ public:
     traced &operator=(const traced &) = delete;
 
     // A coroutine that starts when it is first resumed.
+#if defined(__GNUC__) && !defined(__clang__)
+    // For gcc, the line of this call is that of the function's end.
+    starts_in_function initial_suspend(const char *function = __builtin_FUNCTION()) noexcept {
+        return {trace_, name_ == nullptr ? function : name_};
+    }
+#else
     starts<std::suspend_always> initial_suspend(const char *function = __builtin_FUNCTION(),
                                                 const char *file = __builtin_FILE(),
                                                 std::uint_least32_t line = __builtin_LINE()) noexcept {
         return starts_with(std::suspend_always{}, function, {file, line});
     }
+#endif
 
     // A coroutine whose frame lives until its handle is destroyed.
     ends<std::suspend_always> final_suspend() noexcept { return ends_with(std::suspend_always{}); }
@@ -279,7 +303,7 @@ public:
     }
 
     // Make the waker before the coroutine first waits, and record every wake from then on. Waker and id
-    // exist from initial_suspend on: in get_return_object, the coroutine is not born yet.
+    // exist once the coroutine was created: in get_return_object, the coroutine is not born yet.
     ctp::waker waker() const noexcept { return trace_.waker(); }
     // The id that ctp::coroutine() takes.
     std::uint64_t id() const noexcept { return trace_.id(); }

@@ -197,6 +197,10 @@ struct boost::asio::associator<Associator, ctp::detail::traced_handler<Handler>,
 
 template <class... Signatures> class boost::asio::async_result<ctp::await_token, Signatures...> {
 public:
+    // Adapters need this type.
+    using return_type =
+        typename boost::asio::async_result<boost::asio::use_awaitable_t<>, Signatures...>::return_type;
+
     template <class Initiation, class... Args>
     static auto initiate(Initiation &&initiation, ctp::await_token token, Args &&...args) {
         using traced = ctp::detail::traced_initiation<std::decay_t<Initiation>>;

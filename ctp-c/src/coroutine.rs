@@ -2,6 +2,7 @@
 
 use core::ffi::c_char;
 
+use ctp_nostd::call_site::ForeignFunction;
 use ctp_nostd::{StackPosition, Task, Wait};
 
 use crate::handle::{self, CoroutineHandle};
@@ -31,6 +32,35 @@ pub unsafe extern "C" fn ctp_born_at(
     // SAFETY: as required of the caller.
     unsafe {
         let (name, place) = (text::name_of(name), text::line_of(file, line));
+        handle::put(
+            coroutine,
+            Task::born_as(name, kinds::coroutine_kind(kind), place),
+        );
+    }
+}
+
+/// Like ctp_born_at, with a function of the program as the place of the birth, by the address of its
+/// first instruction. A report then has the line where the function begins. 0 means that the place is
+/// not known.
+///
+/// # Safety
+///
+/// `coroutine` is null, or a handle that no other thread uses. `name` is null or a string.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ctp_born_in(
+    coroutine: *mut CoroutineHandle,
+    name: *const c_char,
+    kind: u32,
+    function: u64,
+) {
+    if coroutine.is_null() {
+        return;
+    }
+    let place = ForeignFunction::at(function);
+    // SAFETY: as required of the caller.
+    unsafe {
+        let name = text::name_of(name);
         handle::put(
             coroutine,
             Task::born_as(name, kinds::coroutine_kind(kind), place),

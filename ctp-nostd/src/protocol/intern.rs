@@ -39,7 +39,7 @@ pub enum EntryKind {
     Source = 1,
     /// A function: `addr` is its first instruction, `text` its name.
     Function = 2,
-    /// A coroutine's name; `site` is the line that spawned the coroutine.
+    /// A coroutine's name; `site` is the site that spawned the coroutine.
     Name = 3,
 }
 

@@ -1,5 +1,5 @@
-//! The source line that makes a call of the probe: a `Location` of Rust, or a line of another
-//! language.
+//! The source line that makes a call of the probe: a `Location` of Rust, or a line or a function of
+//! another language.
 #![allow(
     unsafe_code,
     reason = "the file name of another language is a string of C"
@@ -10,7 +10,8 @@ use core::panic::Location;
 
 use super::Entry;
 
-/// The source line that makes a call: a [`Location`], or a [`ForeignLine`] of another language.
+/// The source line that makes a call: a [`Location`], or a [`ForeignLine`] of another language. A
+/// [`ForeignFunction`] stands for the line where the function begins.
 pub trait CallSite: Copy + Into<StoredCallSite> {
     /// Identifies the line in the cache of sites, for the life of the process. Never 0.
     fn key(self) -> u64;
@@ -83,6 +84,31 @@ impl CallSite for ForeignLine {
     }
 }
 
+/// A function of a program in another language.
+#[derive(Clone, Copy, Debug)]
+pub struct ForeignFunction {
+    address: u64,
+}
+
+impl ForeignFunction {
+    /// The function with its first instruction at this address. 0 means that the function is not known.
+    pub const fn at(address: u64) -> Self {
+        ForeignFunction { address }
+    }
+}
+
+impl CallSite for ForeignFunction {
+    /// A hash like that of a [`ForeignLine`], which differs from the hash of line 0 at this address.
+    #[inline(always)]
+    fn key(self) -> u64 {
+        FOREIGN | (!self.address).wrapping_mul(MULTIPLIER) >> (u64::BITS - HASH_BITS)
+    }
+
+    fn entry(self) -> Option<Entry<'static>> {
+        (self.address != 0).then(|| Entry::function(self.address, ""))
+    }
+}
+
 /// The longest part of a string that is UTF-8.
 pub fn longest_text(string: &CStr) -> &str {
     let parts = string.to_bytes().utf8_chunks().map(|chunk| chunk.valid());
@@ -96,6 +122,8 @@ pub enum StoredCallSite {
     Location(&'static Location<'static>),
     /// A line of another language.
     Foreign(ForeignLine),
+    /// A function of another language.
+    Function(ForeignFunction),
 }
 
 impl From<&'static Location<'static>> for StoredCallSite {
@@ -110,11 +138,18 @@ impl From<ForeignLine> for StoredCallSite {
     }
 }
 
+impl From<ForeignFunction> for StoredCallSite {
+    fn from(function: ForeignFunction) -> Self {
+        StoredCallSite::Function(function)
+    }
+}
+
 impl CallSite for StoredCallSite {
     fn key(self) -> u64 {
         match self {
             StoredCallSite::Location(location) => location.key(),
             StoredCallSite::Foreign(line) => line.key(),
+            StoredCallSite::Function(function) => function.key(),
         }
     }
 
@@ -122,6 +157,7 @@ impl CallSite for StoredCallSite {
         match self {
             StoredCallSite::Location(location) => location.entry(),
             StoredCallSite::Foreign(line) => line.entry(),
+            StoredCallSite::Function(function) => function.entry(),
         }
     }
 }
@@ -144,6 +180,16 @@ mod tests {
             (entry.text, entry.line, entry.column),
             ("src/server.c", 42, 0)
         );
+    }
+
+    // CT-13
+    #[test]
+    fn foreign_function_is_stored_as_an_address() {
+        let entry = ForeignFunction::at(0x40_1000).entry().expect("an address");
+        assert_eq!((entry.addr, entry.text), (0x40_1000, ""));
+        assert_eq!(ForeignFunction::at(0).entry(), None);
+        let keys = [0x40_1000, 0x40_1010].map(|address| ForeignFunction::at(address).key());
+        assert!(keys[0] != keys[1] && keys.iter().all(|&key| key != 0));
     }
 
     #[test]

@@ -42,7 +42,7 @@ fn check(compiler: &Compiler) {
     };
     check_program(&program, &SCENES);
     parallel_branches_alternate(&program);
-    server_has_its_waits(&program);
+    waits_of_the_server_are_reported(&program);
 }
 
 /// Runs and waits alternate, in whichever order the branches of the coroutines complete.
@@ -72,12 +72,12 @@ fn group_at<'j>(groups: &'j Value, text: &str) -> &'j Value {
     found.unwrap_or_else(|| panic!("no group at line {line}"))
 }
 
-fn server_has_its_waits(program: &Path) {
+fn waits_of_the_server_are_reported(program: &Path) {
     let directory = tempdir().expect("room");
     let account = lines_of_recorded(directory.path(), program, &["server"]);
     let json = report_json(directory.path(), &["--stuck"]);
     worker_without_jobs_is_stuck(&json, number(&account, "abandoned "));
-    client_waits_for_its_answer(&json, number(&account, "unanswered "));
+    client_waits_for_an_answer(&json, number(&account, "unanswered "));
     for (text, name) in [
         ("ctp::reading(socket).idle()", "session"),
         ("ctp::accepting(acceptor)", "listener"),
@@ -99,7 +99,7 @@ fn worker_without_jobs_is_stuck(json: &Value, jobs: u64) {
     assert_eq!(wait["resources"][0], jobs, "{worker}");
 }
 
-fn client_waits_for_its_answer(json: &Value, fd: u64) {
+fn client_waits_for_an_answer(json: &Value, fd: u64) {
     let client = group_at(&json["waiting"], "asio::buffer(&answer, 1)");
     assert_eq!(client["count"], 1, "{client}");
     assert_eq!(client["names"][0], "client", "{client}");

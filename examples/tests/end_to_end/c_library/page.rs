@@ -68,7 +68,7 @@ fn command_of(word: &str) -> &'static str {
 fn programs_of_the_page_are_reported_as_shown() {
     let directory = home();
     fs::write(directory.path().join("hangs.cpp"), block("cpp")).expect("room");
-    let shown = PAGE.lines().filter(|line| {
+    let shown = block("text").lines().filter(|line| {
         let parts = ["STUCK 3", "  >   56 |", "closed by ", "usual waker "];
         parts.iter().any(|part| line.contains(part))
     });

@@ -16,6 +16,8 @@ use crate::support::{line_of, record_built, report_json};
 /// What an example has, by the text of its lines.
 struct Example {
     file: &'static str,
+    /// The line where the coroutine is born.
+    birth: &'static str,
     /// The line that waits.
     wait: &'static str,
     /// The line that records the close.
@@ -26,6 +28,7 @@ struct Example {
 
 const IN_C: Example = Example {
     file: "sessions.c",
+    birth: "ctp_born(",
     wait: "ctp_suspend(&session->trace",
     close: "ctp_closed(",
     wake: "ctp_wake(",
@@ -33,6 +36,7 @@ const IN_C: Example = Example {
 
 const IN_CPP: Example = Example {
     file: "scheduler.cpp",
+    birth: "static task session(",
     wait: "co_await scheduler.until_readable",
     close: "ctp::closed(",
     wake: "waker.wake()",
@@ -95,7 +99,7 @@ impl Example {
                 .is_some_and(|file| file.ends_with(self.file))
         );
         let text = stuck.to_string();
-        for line in [self.close, self.wake] {
+        for line in [self.birth, self.close, self.wake] {
             let place = format!("{}:{}", self.file, line_of(&source, line));
             assert!(text.contains(&place), "{place} in {text}");
         }

@@ -17,6 +17,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -82,7 +83,7 @@ static void exceptions() {
     if (error) expect("fails", "BRSRD");
 }
 
-// A coroutine that is cancelled while it waits, and one that gets the error as a result.
+// A coroutine that is cancelled while it waits, and one with adapters that make errors to results.
 static void cancellation() {
     asio::io_context context;
     asio::cancellation_signal signal;
@@ -93,15 +94,18 @@ static void cancellation() {
     auto body = [&timer]() -> awaitable<void> {
         auto [error] = co_await timer.async_wait(asio::as_tuple(ctp::expiry_of(timer)));
         if (!error) throw std::runtime_error("not cancelled");
+        timer.expires_after(1ms);
+        boost::system::error_code none;
+        co_await timer.async_wait(asio::redirect_error(ctp::expiry_of(timer), none));
     };
-    ctp::co_spawn(context, body, detached, "tuple");
+    ctp::co_spawn(context, body, detached, "adapted");
     asio::post(context, [&] {
         signal.emit(asio::cancellation_type::terminal);
         timer.cancel();
     });
     context.run();
     if (is_cancelled) expect("cancelled", "BRSRD");
-    expect("tuple", "BRSRD");
+    expect("adapted", "BRSRSRD");
 }
 
 // The branches share the trace of their coroutine, which runs when none of them waits. With co_spawn,
@@ -152,12 +156,14 @@ static void untraced_waits() {
     expect("untraced", "BRSRSRSD");
 }
 
-// A coroutine that is spawned with the executor of another one has a trace of its own.
+// A coroutine that is spawned with the executor of another one has a trace of its own. The death does not
+// depend on how long the executor lives.
 static void channels() {
     asio::io_context context;
     std::optional<channel> numbers;
     auto receiver = [&numbers]() -> awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
+        [[maybe_unused]] static auto *kept = new auto(executor);
         numbers.emplace(executor);
         auto sender = [&numbers]() -> awaitable<void> {
             for (int i = 0; i < 3; i++)
