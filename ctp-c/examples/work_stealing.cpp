@@ -45,7 +45,7 @@ struct worker {
 
 static std::deque<worker> workers;
 static thread_local worker *of_this_thread;
-static std::atomic<int> migrations;
+static std::atomic<int> migrations, healthy_ended;
 static std::atomic<bool> is_stopping;
 
 // A fiber goes on with another worker after each switch. In a function of its own, so that the compiler
@@ -186,11 +186,6 @@ static void send_to(int fd, int reader) {
     if (write(fd, "x", 1) == 1) butex_wake_all(butex_of(reader));
 }
 
-// Keeps a call from becoming a jump.
-#define AND_THEN __asm__ volatile("")
-
-// ---- The program.
-
 [[gnu::noinline]] static void read_request(int fd) {
     until_readable(fd); // waits here
     char byte;
@@ -199,11 +194,12 @@ static void send_to(int fd, int reader) {
 
 [[gnu::noinline]] static void serve(int fd) {
     read_request(fd); // serves here
-    AND_THEN;
+    __asm__ volatile(""); // keeps the call from becoming a jump
 }
 
 static void hop(int count) {
     for (int i = 0; i < count; i++) yield();
+    healthy_ended++;
 }
 
 // Closes a connection without waking the fiber that reads from it: the fault of this program.
@@ -211,6 +207,11 @@ static void close_idle(int fd) {
     std::printf("forgotten %d\n", fd);
     ctp::closed(ctp::readable(fd)); // ctp
     close(fd);
+}
+
+static bool has_reader(int fd) {
+    std::lock_guard<std::mutex> lock(butex_of(fd).mutex);
+    return !butex_of(fd).waiting.empty();
 }
 
 static void expect(const std::string &name, int hops) {
@@ -234,10 +235,12 @@ int main() {
         start(name.c_str(), [] { hop(500); });
         expect(name, 500);
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    for (auto &ends : pipes)
+        while (!has_reader(ends[0])) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     for (int i = 0; i < 3; i++) send_to(pipes[i][1], pipes[i][0]);
     for (int i = 3; i < 50; i++) close_idle(pipes[i][0]);
-    std::this_thread::sleep_for(std::chrono::seconds(3));
+    std::this_thread::sleep_for(std::chrono::seconds(4));
+    while (healthy_ended < 20) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     is_stopping = true;
     for (auto &thread : threads) thread.join();
     std::printf("migrations %d\n", migrations.load());
