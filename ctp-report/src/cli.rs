@@ -50,7 +50,8 @@ Examples:
   ctp-report diff a.ctp b.ctp           which waits changed between two recordings
   ctp-report --html report.html         all of that in one page for a browser
   ctp-report --markdown stuck.md        what is stuck, to be pasted into an issue
-  ctp-report --export chrome -o t.json  a timeline for ui.perfetto.dev
+  ctp-report --export perfetto -o t.gz  a timeline for ui.perfetto.dev
+  ctp-report --export pprof -o waits.pb waits and runs for go tool pprof
   ctp-report --export jsonl -o t.jsonl  the events for the tools of coroTracer";
 
 const AFTER: &str = "\

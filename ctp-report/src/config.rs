@@ -100,6 +100,8 @@ pub enum View {
     Export(ExportView),
     /// The trace for other viewers.
     Tracks(TracksView),
+    /// Stacks of waits and runs for viewers of profiles.
+    Profile(ProfileView),
     /// Completions or the man page, which need no trace.
     Fixed(Vec<u8>),
     /// All man pages, written to this directory.
@@ -107,6 +109,15 @@ pub enum View {
 }
 
 impl View {
+    /// Whether the output consists of bytes that are no text.
+    pub fn is_binary(&self) -> bool {
+        match self {
+            View::Tracks(view) => view.format == TrackFormat::Perfetto,
+            View::Profile(view) => view.format == ProfileFormat::Pprof,
+            _ => false,
+        }
+    }
+
     /// Whether the view lists coroutines or tasks with their latest state, rather than waits, runs or
     /// records of any time.
     pub fn lists_coroutines(&self) -> bool {
@@ -126,6 +137,7 @@ impl View {
             | View::Dump
             | View::Export(_)
             | View::Tracks(_)
+            | View::Profile(_)
             | View::Fixed(_)
             | View::ManPages(_) => false,
         }
@@ -272,10 +284,39 @@ pub struct ExportView {
 /// Output file and content of exported tracks.
 #[derive(Clone, Debug)]
 pub struct TracksView {
+    /// The format.
+    pub format: TrackFormat,
     /// Coroutines that have not moved for at least this long are judged.
     pub threshold: Nanos,
     /// The output file; `None` is standard output.
     pub output: Option<PathBuf>,
+}
+
+/// Output file and format of an exported profile.
+#[derive(Clone, Debug)]
+pub struct ProfileView {
+    /// The format.
+    pub format: ProfileFormat,
+    /// The output file; `None` is standard output.
+    pub output: Option<PathBuf>,
+}
+
+/// Formats of profiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProfileFormat {
+    /// JSON for speedscope.
+    Speedscope,
+    /// Protocol buffers for pprof.
+    Pprof,
+}
+
+/// Formats of tracks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrackFormat {
+    /// JSON for `chrome://tracing`.
+    Chrome,
+    /// Protocol buffers for Perfetto.
+    Perfetto,
 }
 
 /// Formats for the tools of coroTracer, with its six columns.

@@ -52,7 +52,8 @@ mod time_scale;
 pub use config::rules;
 pub use config::{
     By, CheckView, Config, Detail, DiffView, ExportView, FlameView, Format, HtmlView, LeastChange,
-    SiteField, SitesView, Sort, StacksView, StuckView, TimelineView, TracksView, View, WhyView,
+    ProfileFormat, ProfileView, SiteField, SitesView, Sort, StacksView, StuckView, TimelineView,
+    TrackFormat, TracksView, View, WhyView,
 };
 pub use findings::gate::Status;
 pub use load::memory::end_when_too_large;

@@ -43,6 +43,8 @@ fn run(config: &Config) -> anyhow::Result<Status> {
     };
     // Whether the output has colours depends on standard output, also if a pager is in between.
     let color = match config.color {
+        // Other choices remove or replace bytes.
+        _ if config.view.is_binary() => ColorChoice::AlwaysAnsi,
         ColorChoice::Auto => AutoStream::choice(&io::stdout()),
         chosen => chosen,
     };

@@ -2,12 +2,16 @@
 //!
 //! The name `-` is standard output, or standard input for the trace to read.
 
+pub mod protobuf;
+
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use ctp_trace::output::{Earlier, Found, resolve};
+
+use crate::terminal;
 
 /// Whether the name means standard output.
 pub fn is_stdout(path: &Path) -> bool {
@@ -20,6 +24,17 @@ pub fn is_stdin(path: &Path) -> bool {
 }
 
 const STANDARD: &str = "-";
+
+/// Rejects a binary format without an output file on a terminal.
+///
+/// # Errors
+/// If the bytes would be printed on a terminal.
+pub fn refuse_terminal(path: Option<&Path>, format: &str) -> Result<()> {
+    if path.is_none() && terminal::is_stdout() {
+        bail!("{format} is a binary format, not for a terminal: name a file with -o");
+    }
+    Ok(())
+}
 
 /// Writes the bytes to the file of this name, or to `out` for `-`. Returns whether a file was written.
 ///

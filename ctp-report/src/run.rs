@@ -37,6 +37,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<Status> {
         View::Dump => dump::show(config, out)?,
         View::Export(view) => export::show(config, view, out)?,
         View::Tracks(view) => tracks::show(config, view, out)?,
+        View::Profile(view) => flame::export(config, view, out)?,
     }
     Ok(Status::Fine)
 }

@@ -11,7 +11,7 @@ use crate::text::Width;
 const USUAL_COLUMNS: usize = 100;
 
 /// Whether standard output is a terminal.
-fn is_stdout() -> bool {
+pub fn is_stdout() -> bool {
     io::stdout().is_terminal()
 }
 

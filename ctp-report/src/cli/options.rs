@@ -13,8 +13,8 @@ use super::values;
 use crate::config::filter::{Filter, Period};
 use crate::config::ignore::Ignore;
 use crate::config::{
-    By, ExportView, FlameView, Format, HtmlView, SiteField, SitesView, Sort, StacksView, StuckView,
-    TimelineView, TracksView, View, WhyView,
+    By, ExportView, FlameView, Format, HtmlView, ProfileFormat, ProfileView, SiteField, SitesView,
+    Sort, StacksView, StuckView, TimelineView, TrackFormat, TracksView, View, WhyView,
 };
 use crate::findings::lints::LINTS;
 use crate::output;
@@ -257,6 +257,12 @@ pub(super) enum Target {
     /// A track for each coroutine and thread, with wakes as arrows and stuck coroutines marked, for
     /// Perfetto, chrome://tracing and speedscope
     Chrome,
+    /// The same tracks for Perfetto alone, stuck coroutines first, in a file that is far smaller
+    Perfetto,
+    /// Time spent waiting and running by await chain, for speedscope
+    Speedscope,
+    /// Waits and runs by await chain, with their number and time, for go tool pprof
+    Pprof,
 }
 
 impl ViewArgs {
@@ -370,7 +376,22 @@ impl ExchangeArgs {
                 format: Format::Csv,
                 output,
             }),
-            Target::Chrome => View::Tracks(TracksView { threshold, output }),
+            Target::Chrome => tracks(TrackFormat::Chrome, threshold, output),
+            Target::Perfetto => tracks(TrackFormat::Perfetto, threshold, output),
+            Target::Speedscope => profile(ProfileFormat::Speedscope, output),
+            Target::Pprof => profile(ProfileFormat::Pprof, output),
         })
     }
+}
+
+fn tracks(format: TrackFormat, threshold: Nanos, output: Option<PathBuf>) -> View {
+    View::Tracks(TracksView {
+        format,
+        threshold,
+        output,
+    })
+}
+
+fn profile(format: ProfileFormat, output: Option<PathBuf>) -> View {
+    View::Profile(ProfileView { format, output })
 }

@@ -1,6 +1,9 @@
-//! `--flame` and `--folded`: where time was spent, as stacks.
+//! `--flame`, `--folded`, `--export speedscope` and `--export pprof`: where time was spent, as stacks.
 
 pub mod model;
+mod pprof;
+pub mod samples;
+mod speedscope;
 pub mod text;
 
 use std::io::Write;
@@ -8,13 +11,14 @@ use std::io::Write;
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
-use crate::config::{By, Config, FlameView};
+use crate::config::{By, Config, FlameView, ProfileFormat, ProfileView};
 use crate::document::flame_graph::{self, Widths};
 use crate::evidence::selection::Selection;
 use crate::load::{self, Model};
 use crate::names::Names;
 use crate::text::{escape, units};
 use crate::views::flame::model::{Folder, Stacks};
+use crate::views::flame::samples::Samples;
 use crate::{document, output};
 
 /// Writes the stacks as a flame graph, as text, or as JSON.
@@ -44,6 +48,57 @@ pub fn show(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()
     let trace = document::json::trace(&model, &names);
     let fields = json!({ "by": by, "stacks": stacks });
     Ok(document::json::write(trace, fields, out)?)
+}
+
+/// Writes the stacks of both waits and runs as a profile.
+///
+/// # Errors
+/// If the trace cannot be read or has no stack, or the file cannot be written.
+pub fn export(config: &Config, view: &ProfileView, out: &mut dyn Write) -> Result<()> {
+    if view.format == ProfileFormat::Pprof {
+        output::refuse_terminal(view.output.as_deref(), "pprof")?;
+    }
+    let mut folder = Folder::of_all();
+    let input = load::open(config)?;
+    let (model, names, selection) = document::read_selected(
+        config,
+        &input,
+        |_, _| {},
+        |trace_model, span| folder.add(trace_model, span),
+    )?;
+    document::warn(&model);
+    document::notice(names.misses());
+    let samples = Samples::of(folder, (&model, &names), &selection);
+    if samples.0.is_empty() {
+        bail!("no coroutine waited or ran in what is shown, so there is nothing to export");
+    }
+    let message = write_profile(&model, &samples, view, out)?;
+    document::confirm(config, message, out)
+}
+
+/// Writes a profile. Returns a line about the file, if any.
+fn write_profile(
+    model: &Model,
+    samples: &Samples,
+    view: &ProfileView,
+    out: &mut dyn Write,
+) -> Result<Option<String>> {
+    let path = view.output.as_deref();
+    output::write(path, out, |out| match view.format {
+        ProfileFormat::Speedscope => speedscope::write(model, samples, out),
+        ProfileFormat::Pprof => pprof::write(model, samples, out),
+    })?;
+    let stacks = units::counted(samples.0.len() as u64, "stack");
+    Ok(path.map(|path| {
+        let path = path.display();
+        let how = match view.format {
+            ProfileFormat::Speedscope => {
+                format!("open it in speedscope.app, or: speedscope {path}")
+            }
+            ProfileFormat::Pprof => format!("next: go tool pprof -http=: {path}"),
+        };
+        format!("wrote {path} ({stacks}); {how}")
+    }))
 }
 
 /// Draws the time that a folder has added up. Returns `None` if no coroutine waited.

@@ -1,17 +1,22 @@
-//! `--export chrome`: tracks for Perfetto and other viewers.
+//! `--export chrome` and `--export perfetto`: tracks for viewers of traces.
 
-pub mod json;
+mod chrome;
 pub mod model;
+mod perfetto;
+pub mod sink;
 
 use std::io::Write;
 
 use anyhow::Result;
 use ctp_trace::record::Nanos;
 
-use crate::config::{Config, TracksView};
+use crate::config::{Config, TrackFormat, TracksView};
+use crate::load::Model;
+use crate::text::units;
 use crate::time_scale::Scale;
 use crate::views::tracks::model::Tracks;
-use crate::{document, load};
+use crate::views::tracks::sink::TrackSink;
+use crate::{document, load, output};
 
 /// Writes the tracks. The first pass over the trace collects names. The second pass writes records as
 /// they are read.
@@ -19,14 +24,17 @@ use crate::{document, load};
 /// # Errors
 /// If the trace cannot be read, or the file cannot be written.
 pub fn show(config: &Config, view: &TracksView, out: &mut dyn Write) -> Result<()> {
+    if view.format == TrackFormat::Perfetto {
+        output::refuse_terminal(view.output.as_deref(), "perfetto")?;
+    }
     let input = load::open(config)?;
     let (model, names, selection) = document::select(config, &input)?;
     document::warn(&model);
     document::notice(names.misses());
     let (from, to) = config.filter.time;
     let scale = Scale::new(from, to.unwrap_or(Nanos(u64::MAX)));
-    let mut tracks = Tracks::new(&model, &names, scale);
-    let message = json::write(view, out, |sink| {
+    let mut tracks = Tracks::new(&model, &names, scale, view.threshold);
+    let message = write(&model, view, out, |sink| {
         tracks.begin(sink);
         input.model(
             |trace_model, record| {
@@ -36,8 +44,28 @@ pub fn show(config: &Config, view: &TracksView, out: &mut dyn Write) -> Result<(
             },
             |_, _| {},
         )?;
-        tracks.finish(view.threshold, &selection, sink);
+        tracks.finish(&selection, sink);
         Ok(())
     })?;
     document::confirm(config, message, out)
+}
+
+/// Writes what `emit` passes to the sink. Returns a line about the file, if any.
+fn write(
+    model: &Model,
+    view: &TracksView,
+    out: &mut dyn Write,
+    emit: impl FnOnce(&mut dyn TrackSink) -> Result<()>,
+) -> Result<Option<String>> {
+    let path = view.output.as_deref();
+    let events = output::write(path, out, |out| match view.format {
+        TrackFormat::Chrome => chrome::document(out, emit),
+        TrackFormat::Perfetto => perfetto::document(model, out, emit),
+    })??;
+    let events = units::counted(events, "trace event");
+    let viewers = match view.format {
+        TrackFormat::Chrome => "ui.perfetto.dev, chrome://tracing or speedscope",
+        TrackFormat::Perfetto => "ui.perfetto.dev",
+    };
+    Ok(path.map(|path| format!("wrote {} ({events}); open it in {viewers}", path.display())))
 }

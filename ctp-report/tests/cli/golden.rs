@@ -29,6 +29,7 @@
 //! | CT-18 | `stuck_crash`, `sites_suspects`, `words_*`, `json_words_crash`: what ran at the time of a fault |
 //! | CT-18 | `*_inspected_core_file`: one moment, without claims about timers and lasting calls |
 //! | CT-20 | `export_*`: six columns, by time, with unique ids |
+//! | CT-20 | `json_export_speedscope`: two profiles, and the stuck waits in frames of their own |
 //! | CT-20 | `json_export_chrome_late`: no arrow from an earlier wake, no slice where events are lost |
 //! | CT-22 | `sites_leaks`, `json_sites_leaks`: leaks, apart from stuck coroutines |
 //! | CT-24 | `*_lossy`, `*_torn`, `*_corrupt`, `*_truncated`: figures that depend on a loss are marked |

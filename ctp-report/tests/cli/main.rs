@@ -4,6 +4,7 @@
 mod test_dir;
 mod traces;
 
+mod exports;
 mod flame;
 mod golden;
 mod html;

@@ -93,6 +93,20 @@ fn pages_have_the_width_of_the_terminal() {
     assert!(60 < widest(&wide), "{wide}");
 }
 
+// CT-20
+#[test]
+fn binary_exports_are_not_printed_on_a_terminal() {
+    let test_dir = TestDir::new();
+    for format in ["perfetto", "pprof"] {
+        let args = ["-i", "lost_wakeup.data", "--export", format];
+        let (printed, is_fine) = shown(&mut command(&test_dir, &args), 100);
+        assert!(!is_fine && printed.is_empty(), "{printed}");
+        let to_file = [&args[..], &["-o", "export"]].concat();
+        let (printed, is_fine) = shown(&mut command(&test_dir, &to_file), 100);
+        assert!(is_fine && printed.contains("wrote export"), "{printed}");
+    }
+}
+
 #[test]
 fn places_are_links_only_on_a_terminal() {
     let test_dir = TestDir::new();

@@ -25,7 +25,7 @@ fn shared_directory(room: &Room) -> Option<PathBuf> {
 
 /// Every option that writes a file, to this one.
 fn write_to(room: &Room, path: &str) -> Vec<Run> {
-    let ways: [&[&str]; 7] = [
+    let ways: [&[&str]; 10] = [
         &["--html"],
         &["--markdown"],
         &["--flame"],
@@ -33,6 +33,9 @@ fn write_to(room: &Room, path: &str) -> Vec<Run> {
         &["--timeline"],
         &["--export", "jsonl", "-o"],
         &["--export", "chrome", "-o"],
+        &["--export", "perfetto", "-o"],
+        &["--export", "speedscope", "-o"],
+        &["--export", "pprof", "-o"],
     ];
     ways.iter()
         .map(|way| room.run(&[way, &[path][..]].concat()))
@@ -178,6 +181,7 @@ fn no_half_file_stays_if_the_disk_is_full() {
         ("--folded", "new.txt"),
         ("--markdown", "new.md"),
         ("--export chrome -o", "new.json"),
+        ("--export speedscope -o", "new.json"),
     ] {
         let run = with_small_files(&room, option, path);
         assert_eq!(run.status.code(), Some(1), "{option}");
@@ -197,7 +201,7 @@ fn no_half_file_stays_if_the_disk_is_full() {
 fn a_full_standard_output_is_an_error() {
     let room = Room::new();
     room.write("ctp.data", &long_trace());
-    let views: [&[&str]; 9] = [
+    let views: [&[&str]; 12] = [
         &[],
         &["--json"],
         &["--stuck"],
@@ -206,6 +210,9 @@ fn a_full_standard_output_is_an_error() {
         &["--html", "-"],
         &["--folded", "-"],
         &["--export", "csv"],
+        &["--export", "perfetto"],
+        &["--export", "speedscope"],
+        &["--export", "pprof"],
         &["--man"],
     ];
     for view in views {

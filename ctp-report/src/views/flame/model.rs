@@ -15,29 +15,50 @@ use crate::names::{Names, label};
 
 /// The spans that a stack sums up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Key {
-    name: NameId,
-    spawned: SiteId,
-    activity: Activity,
+pub struct Key {
+    /// The name of the coroutines.
+    pub name: NameId,
+    /// Where the coroutines were spawned.
+    pub spawned: SiteId,
+    /// What the coroutines were doing.
+    pub activity: Activity,
     /// The verdict of the coroutine, if the span had not ended when the recording did.
-    open: Option<Verdict>,
+    pub open: Option<Verdict>,
+}
+
+/// The number of spans and their total length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// The number of spans.
+    pub count: u64,
+    /// The total length.
+    pub ns: u64,
 }
 
 /// Sums time by stack.
 #[derive(Debug)]
 pub struct Folder {
-    by: By,
-    sums: HashMap<Key, u64>,
+    /// Which spans count. `None`: all of them, also those without a length.
+    by: Option<By>,
+    sums: HashMap<Key, Sum>,
 }
 
 /// Nanoseconds by stack. Frames are text, the outermost first.
 pub type Stacks = BTreeMap<Vec<String>, u64>;
 
 impl Folder {
-    /// Creates an empty folder.
+    /// Creates an empty folder for waits or for runs.
     pub fn new(by: By) -> Self {
         Folder {
-            by,
+            by: Some(by),
+            sums: HashMap::new(),
+        }
+    }
+
+    /// Creates an empty folder for both waits and runs.
+    pub fn of_all() -> Self {
+        Folder {
+            by: None,
             sums: HashMap::new(),
         }
     }
@@ -51,7 +72,35 @@ impl Folder {
 
     /// Adds the spans that had not ended when the recording or the process did. Returns all stacks
     /// with names.
-    pub fn finish(mut self, model: &Model, names: &Names, selection: &Selection) -> Stacks {
+    pub fn finish(self, model: &Model, names: &Names, selection: &Selection) -> Stacks {
+        let mut stacks = Stacks::new();
+        for (key, name, sum) in self.named(model, selection) {
+            let stack = stacks.entry(frames(&key, &name, names)).or_default();
+            *stack = stack.saturating_add(sum.ns);
+        }
+        limit_sum(stacks.values_mut(), u64::MAX);
+        stacks.retain(|_, sum| *sum > 0);
+        stacks
+    }
+
+    /// Adds the spans that had not ended when the recording or the process did. Returns all sums with
+    /// the displayed names of the coroutines.
+    pub fn named(mut self, model: &Model, selection: &Selection) -> Vec<(Key, String, Sum)> {
+        self.close(model, selection);
+        let numbered = self.numbered_names(model);
+        let sums = self.sums.iter().map(|(key, sum)| {
+            let name = model.trace_model.name(key.name);
+            let name = if numbered.contains(&(key.spawned, stem(name))) {
+                label::numbered(name)
+            } else {
+                name.to_owned()
+            };
+            (*key, name, *sum)
+        });
+        sums.collect()
+    }
+
+    fn close(&mut self, model: &Model, selection: &Selection) {
         let judged = model.trace_model.judge(THRESHOLD);
         let verdicts: HashMap<CoroutineId, Verdict> = judged
             .into_iter()
@@ -71,20 +120,6 @@ impl Folder {
                 self.count(coroutine, activity, open, length);
             }
         }
-        let numbered = self.numbered_names(model);
-        let mut stacks = Stacks::new();
-        for (key, sum) in &self.sums {
-            let name = model.trace_model.name(key.name);
-            let name = if numbered.contains(&(key.spawned, stem(name))) {
-                label::numbered(name)
-            } else {
-                name.to_owned()
-            };
-            let stack = stacks.entry(frames(key, &name, names)).or_default();
-            *stack = stack.saturating_add(*sum);
-        }
-        limit_sum(&mut stacks);
-        stacks
     }
 
     /// Returns the spawn sites and stems of names that differ only in their number. Like in
@@ -113,7 +148,7 @@ impl Folder {
         } else {
             By::Run
         };
-        if by == self.by && length.0 > 0 {
+        if self.by.is_none_or(|only| only == by && length.0 > 0) {
             let key = Key {
                 name: coroutine.name,
                 spawned: coroutine.spawn_site,
@@ -121,7 +156,8 @@ impl Folder {
                 open,
             };
             let sum = self.sums.entry(key).or_default();
-            *sum = sum.saturating_add(length.0);
+            sum.count += 1;
+            sum.ns = sum.ns.saturating_add(length.0);
         }
     }
 }
@@ -155,15 +191,13 @@ fn frames(key: &Key, name: &str, names: &Names) -> Vec<String> {
     frames.iter().map(|frame| frame.replace(';', ",")).collect()
 }
 
-/// Limits the sum of all stacks to 64 bits, since flame graph tools add all stacks up. Only invalid
-/// times of a program exceed this limit.
-fn limit_sum(stacks: &mut Stacks) {
-    let mut room = u64::MAX;
-    for sum in stacks.values_mut() {
+/// Limits the sum of all values to `room`, since viewers add all stacks up. Only invalid times of a
+/// program exceed this limit.
+pub fn limit_sum<'s>(sums: impl Iterator<Item = &'s mut u64>, mut room: u64) {
+    for sum in sums {
         *sum = room.min(*sum);
         room -= *sum;
     }
-    stacks.retain(|_, sum| *sum > 0);
 }
 
 /// Returns the call chain of a site, the outermost function first. The innermost function has its
@@ -183,16 +217,8 @@ mod tests {
 
     #[test]
     fn sum_of_all_stacks_fits_64_bits() {
-        let stack = |name: &str, sum| (vec![name.to_owned()], sum);
-        let mad = [
-            stack("a", 7),
-            stack("b", u64::MAX - 9),
-            stack("c", 5),
-            stack("d", u64::MAX),
-        ];
-        let mut stacks = Stacks::from(mad);
-        limit_sum(&mut stacks);
-        let sums: Vec<u64> = stacks.into_values().collect();
-        assert_eq!(sums, [7, u64::MAX - 9, 2]);
+        let mut sums = [7, u64::MAX - 9, 5, u64::MAX];
+        limit_sum(sums.iter_mut(), u64::MAX);
+        assert_eq!(sums, [7, u64::MAX - 9, 2, 0]);
     }
 }

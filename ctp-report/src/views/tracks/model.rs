@@ -1,12 +1,9 @@
 //! Turns a trace into tracks for other viewers. A coroutine has a track with its waits and runs, and a
 //! thread has a track with the coroutines that it ran. Wakes are arrows.
 //!
-//! The output is Google's "Trace Event Format" as JSON, which Perfetto, `chrome://tracing` and
-//! speedscope open. Slices are written as soon as they end, and not kept in memory.
+//! Slices are written as soon as they end, and not kept in memory.
 
-mod event;
-
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ctp_trace::model::{Coroutine, TraceModel};
 use ctp_trace::record::{
@@ -16,12 +13,13 @@ use ctp_trace::record::{
 use ctp_trace::verdict::{Judgement, Verdict, wakes_since};
 
 use crate::evidence::selection::Selection;
-use crate::evidence::{self, resource};
+use crate::evidence::{self, Member, resource};
 use crate::load::Model;
 use crate::names::Names;
 use crate::time_scale::Scale;
-
-pub use event::{Details, Sink, Track};
+use crate::views::tracks::sink::{
+    Details, Mark, Slice, SliceKind, Track, TrackSink, TracksOfProcess, WakeArrow,
+};
 
 /// Turns records into trace events, in the order of the trace.
 pub struct Tracks<'a> {
@@ -29,14 +27,21 @@ pub struct Tracks<'a> {
     names: &'a Names,
     scale: Scale,
     pids: HashMap<ProcessId, u32>,
+    /// The coroutines that are alive at the end, with their verdicts.
+    judged: Vec<Member<'a>>,
+    bad: HashSet<CoroutineId>,
     /// By coroutine: the first `wake()` call since its last run.
     calls: HashMap<CoroutineId, (ThreadEvent, WakeCall)>,
     arrows: u64,
 }
 
 impl<'a> Tracks<'a> {
-    /// Creates tracks of the time of `scale`.
-    pub fn new(model: &'a Model, names: &'a Names, scale: Scale) -> Self {
+    /// Creates tracks of the time of `scale`. Coroutines that have not moved for at least `threshold` are
+    /// judged.
+    pub fn new(model: &'a Model, names: &'a Names, scale: Scale, threshold: Nanos) -> Self {
+        let judged: Vec<Member> = evidence::members(&model.trace_model, threshold).collect();
+        let bad = judged.iter().filter(|(_, judgement)| is_bad(judgement));
+        let bad = bad.map(|(coroutine, _)| coroutine.id).collect();
         let pids = model
             .processes
             .iter()
@@ -46,28 +51,26 @@ impl<'a> Tracks<'a> {
             names,
             scale,
             pids: pids.collect(),
+            judged,
+            bad,
             calls: HashMap::new(),
             arrows: 0,
         }
     }
 
     /// Writes the names of the processes. Memory images and imported files have no process ids.
-    pub fn begin(&self, sink: &mut Sink<'_>) {
+    pub fn begin(&self, sink: &mut dyn TrackSink) {
         for process in &self.model.processes {
-            let program = match process.pid {
-                0 => self.model.program(),
-                pid => format!("{} (pid {pid})", self.model.program()),
-            };
-            let threads = self.thread(process.id, 1);
-            sink.process(threads, &format!("threads: {program}"));
-            let coroutines = Track::of_coroutine(process.id, CoroutineId(0));
-            let name = format!("coroutines: {program}");
-            sink.process(coroutines, &name);
+            sink.process(&TracksOfProcess {
+                id: process.id,
+                pid: process.pid,
+                program: self.model.program(),
+            });
         }
     }
 
     /// Takes the next record, which `trace_model` has not seen yet.
-    pub fn take(&mut self, trace_model: &TraceModel, record: &Record, sink: &mut Sink<'_>) {
+    pub fn take(&mut self, trace_model: &TraceModel, record: &Record, sink: &mut dyn TrackSink) {
         match record {
             Record::Event(event) => {
                 if let Some(coroutine) = trace_model.get(event.coroutine) {
@@ -79,7 +82,7 @@ impl<'a> Tracks<'a> {
         }
     }
 
-    fn event(&mut self, coroutine: &Coroutine, event: &Event, sink: &mut Sink<'_>) {
+    fn event(&mut self, coroutine: &Coroutine, event: &Event, sink: &mut dyn TrackSink) {
         match &coroutine.last {
             Some(last) if last.n.checked_add(1) == Some(event.n) && !event.after_filtered => {
                 self.span(coroutine, last, event, sink);
@@ -87,7 +90,8 @@ impl<'a> Tracks<'a> {
             Some(last) => self.gap(coroutine, last, event, sink),
             None => {
                 let name = format!("id {} {}", coroutine.id.0, self.name(coroutine));
-                sink.thread(Track::of(coroutine), &name);
+                let is_bad = self.bad.contains(&coroutine.id);
+                sink.coroutine(Track::of(coroutine), &name, is_bad);
             }
         }
         match event.kind {
@@ -98,7 +102,7 @@ impl<'a> Tracks<'a> {
     }
 
     /// Writes what a coroutine did from an event to the next.
-    fn span(&self, coroutine: &Coroutine, from: &Event, to: &Event, sink: &mut Sink<'_>) {
+    fn span(&self, coroutine: &Coroutine, from: &Event, to: &Event, sink: &mut dyn TrackSink) {
         if !self.shows(from.at, to.at) {
             return;
         }
@@ -107,14 +111,14 @@ impl<'a> Tracks<'a> {
         match from.kind {
             EventKind::Birth => {
                 let details = self.at(coroutine.spawn_site);
-                sink.slice(track, "spawned", "queued", span, details);
+                sink.slice(track, slice(SliceKind::Queued, "spawned", span, details));
             }
             EventKind::Run => self.run(coroutine, from, span, sink),
             EventKind::Suspend => {
                 let name = self.place(coroutine, from.site);
-                sink.slice(track, &name, "wait", span, self.wait(from));
+                sink.slice(track, slice(SliceKind::Wait, &name, span, self.wait(from)));
                 if to.kind == EventKind::Death {
-                    sink.mark(track, "dropped", to.at, Details::new());
+                    sink.mark(track, mark("dropped", to.at));
                 }
             }
             EventKind::Death => {}
@@ -122,15 +126,25 @@ impl<'a> Tracks<'a> {
     }
 
     /// Writes a run on the track of the coroutine, and on that of the thread.
-    fn run(&self, coroutine: &Coroutine, run: &Event, span: (Nanos, Nanos), sink: &mut Sink<'_>) {
+    fn run(
+        &self,
+        coroutine: &Coroutine,
+        run: &Event,
+        span: (Nanos, Nanos),
+        sink: &mut dyn TrackSink,
+    ) {
         let on = vec![("tid", run.tid.into())];
-        sink.slice(Track::of(coroutine), "runs", "run", span, on);
+        sink.slice(
+            Track::of(coroutine),
+            slice(SliceKind::Run, "runs", span, on),
+        );
         let which = vec![("id", coroutine.id.0.into())];
         let thread = self.thread(coroutine.process, run.tid);
-        sink.slice(thread, &self.name(coroutine), "run", span, which);
+        let name = self.name(coroutine);
+        sink.slice(thread, slice(SliceKind::Run, &name, span, which));
     }
 
-    fn gap(&self, coroutine: &Coroutine, last: &Event, event: &Event, sink: &mut Sink<'_>) {
+    fn gap(&self, coroutine: &Coroutine, last: &Event, event: &Event, sink: &mut dyn TrackSink) {
         let lost = event.n.saturating_sub(last.n).saturating_sub(1);
         let what = if event.after_filtered {
             "events filtered out".to_owned()
@@ -138,7 +152,7 @@ impl<'a> Tracks<'a> {
             format!("{lost} events missing")
         };
         if self.shows(event.at, event.at) {
-            sink.mark(Track::of(coroutine), &what, event.at, Details::new());
+            sink.mark(Track::of(coroutine), mark(&what, event.at));
         }
     }
 
@@ -146,7 +160,7 @@ impl<'a> Tracks<'a> {
         &mut self,
         trace_model: &TraceModel,
         thread_event: &ThreadEvent,
-        sink: &mut Sink<'_>,
+        sink: &mut dyn TrackSink,
     ) {
         let thread = self.thread(thread_event.process, thread_event.tid);
         match &thread_event.act {
@@ -161,11 +175,18 @@ impl<'a> Tracks<'a> {
             }
             Act::Close(close) if self.shows(thread_event.at, thread_event.at) => {
                 let what = format!("closes {}", self.thing(close));
-                sink.mark(thread, &what, thread_event.at, self.at(close.site));
+                let details = self.at(close.site);
+                sink.mark(
+                    thread,
+                    Mark {
+                        details,
+                        ..mark(&what, thread_event.at)
+                    },
+                );
             }
             Act::Loss(records) if self.shows(thread_event.at, thread_event.at) => {
                 let what = format!("{records} records lost");
-                sink.mark(thread, &what, thread_event.at, Details::new());
+                sink.mark(thread, mark(&what, thread_event.at));
             }
             _ => {}
         }
@@ -173,7 +194,7 @@ impl<'a> Tracks<'a> {
 
     /// Writes what led to a run: how long the coroutine was ready, and an arrow from the `wake()` call
     /// to the run. Arrows begin and end at slices.
-    fn arrive(&mut self, coroutine: &Coroutine, run: &Event, sink: &mut Sink<'_>) {
+    fn arrive(&mut self, coroutine: &Coroutine, run: &Event, sink: &mut dyn TrackSink) {
         let Some((thread_event, call)) = self.calls.remove(&coroutine.id) else {
             return;
         };
@@ -182,31 +203,36 @@ impl<'a> Tracks<'a> {
         }
         let waited = coroutine.suspend().map_or(run.at, |wait| wait.at);
         let ready = (thread_event.at.max(waited), run.at);
+        let woken = Track::of(coroutine);
         sink.slice(
-            Track::of(coroutine),
-            "ready",
-            "queued",
-            ready,
-            Details::new(),
+            woken,
+            slice(SliceKind::Queued, "ready", ready, Details::new()),
         );
         self.arrows += 1;
-        let caller = self.thread(thread_event.process, thread_event.tid);
         let what = format!("wakes id {}", coroutine.id.0);
-        let moment = (thread_event.at, thread_event.at);
-        sink.slice(caller, &what, "wake", moment, self.at(call.site));
-        let runner = self.thread(coroutine.process, run.tid);
-        sink.arrow(self.arrows, (caller, thread_event.at), (runner, run.at));
+        sink.wake(WakeArrow {
+            number: self.arrows,
+            call: Mark {
+                name: &what,
+                at: thread_event.at,
+                details: self.at(call.site),
+            },
+            caller: self.thread(thread_event.process, thread_event.tid),
+            woken,
+            runner: self.thread(coroutine.process, run.tid),
+            run_at: run.at,
+        });
     }
 
-    /// Writes the last activity of each live coroutine, with its verdict.
-    pub fn finish(&self, threshold: Nanos, selection: &Selection, sink: &mut Sink<'_>) {
-        let all = evidence::members(&self.model.trace_model, threshold);
+    /// Writes the last activity of each selected coroutine that is alive, with its verdict.
+    pub fn finish(&self, selection: &Selection, sink: &mut dyn TrackSink) {
+        let all = self.judged.iter();
         for (coroutine, judgement) in all.filter(|(coroutine, _)| selection.has(coroutine.id)) {
-            self.end(coroutine, &judgement, sink);
+            self.end(coroutine, judgement, sink);
         }
     }
 
-    fn end(&self, coroutine: &Coroutine, judgement: &Judgement, sink: &mut Sink<'_>) {
+    fn end(&self, coroutine: &Coroutine, judgement: &Judgement, sink: &mut dyn TrackSink) {
         let end = self.model.trace_model.end_of(coroutine.process);
         let Some(last) = coroutine.last.filter(|last| self.shows(last.at, end)) else {
             return;
@@ -216,7 +242,7 @@ impl<'a> Tracks<'a> {
             EventKind::Birth => "spawned".to_owned(),
             _ => "runs".to_owned(),
         };
-        let is_bad = judgement.verdict.is_stuck() || judgement.verdict == Verdict::Busy;
+        let is_bad = is_bad(judgement);
         let name = if is_bad || judgement.verdict == Verdict::Unknown {
             format!("{}: {place}", judgement.verdict.word())
         } else {
@@ -229,11 +255,20 @@ impl<'a> Tracks<'a> {
             ("reason", judgement.reason.word().into()),
         ]);
         let track = Track::of(coroutine);
-        let sort = if is_bad { "stuck" } else { "open" };
-        let span = (last.at, end);
+        let kind = if is_bad {
+            SliceKind::Stuck
+        } else {
+            SliceKind::Open
+        };
         match judgement.verdict {
-            Verdict::Unknown => sink.mark(track, &name, last.at, details),
-            _ => sink.slice(track, &name, sort, span, details),
+            Verdict::Unknown => sink.mark(
+                track,
+                Mark {
+                    details,
+                    ..mark(&name, last.at)
+                },
+            ),
+            _ => sink.slice(track, slice(kind, &name, (last.at, end), details)),
         }
     }
 
@@ -242,7 +277,8 @@ impl<'a> Tracks<'a> {
     }
 
     fn thread(&self, process: ProcessId, tid: u64) -> Track {
-        Track::of_thread(self.pids.get(&process).copied().unwrap_or_default(), tid)
+        let pid = self.pids.get(&process).copied().unwrap_or_default();
+        Track::Thread { process, pid, tid }
     }
 
     fn name(&self, coroutine: &Coroutine) -> String {
@@ -273,6 +309,29 @@ impl<'a> Tracks<'a> {
 
     fn thing(&self, close: &Close) -> String {
         resource::describe(self.model, None, (close.wait, close.arg))
+    }
+}
+
+/// Whether a coroutine with this verdict needs attention: it is stuck, or blocks its thread.
+fn is_bad(judgement: &Judgement) -> bool {
+    judgement.verdict.is_stuck() || judgement.verdict == Verdict::Busy
+}
+
+fn slice(kind: SliceKind, name: &str, (from, to): (Nanos, Nanos), details: Details) -> Slice<'_> {
+    Slice {
+        kind,
+        name,
+        from,
+        to,
+        details,
+    }
+}
+
+fn mark(name: &str, at: Nanos) -> Mark<'_> {
+    Mark {
+        name,
+        at,
+        details: Details::new(),
     }
 }
 

@@ -1,51 +1,49 @@
-//! Trace events in the form of the file.
+//! Google's "Trace Event Format": JSON, one trace event per line, which Perfetto, `chrome://tracing` and
+//! speedscope open.
 
 use std::io::{self, Write};
 
-use ctp_trace::model::Coroutine;
-use ctp_trace::record::{CoroutineId, Nanos, ProcessId};
+use anyhow::Result;
+use ctp_trace::record::{CoroutineId, Nanos};
 use serde::{Serialize, Serializer};
-use serde_json::Value;
+
+use crate::views::tracks::sink::{
+    Details, Mark, Slice, Track, TrackSink, TracksOfProcess, WakeArrow,
+};
+
+/// Writes the document. Returns the number of trace events. The inner error is that of reading the
+/// trace.
+pub fn document(
+    out: &mut dyn Write,
+    emit: impl FnOnce(&mut dyn TrackSink) -> Result<()>,
+) -> io::Result<Result<u64>> {
+    write!(out, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
+    let mut sink = Sink::new(out);
+    if let Err(unread) = emit(&mut sink) {
+        return Ok(Err(unread));
+    }
+    let events = sink.finish()?;
+    writeln!(out, "\n]}}")?;
+    Ok(Ok(events))
+}
 
 /// The first process id for the tracks of coroutines. A track is identified by a process id and a
 /// thread id, so coroutines appear as threads of an artificial process. Kernels do not use ids this
 /// large.
 const COROUTINE_PIDS: u32 = 10_000_000;
 
-/// The row of a viewer in which trace events appear.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Track {
-    pid: u32,
-    tid: u64,
-}
-
-impl Track {
-    /// The track of a coroutine.
-    pub fn of(coroutine: &Coroutine) -> Self {
-        Track::of_coroutine(coroutine.process, coroutine.id)
-    }
-
-    /// The track of the coroutine with this id.
-    pub fn of_coroutine(process: ProcessId, id: CoroutineId) -> Self {
-        Track {
-            pid: COROUTINE_PIDS.saturating_add(process.0),
-            tid: id.0.into(),
-        }
-    }
-
-    /// The track of a thread. Replaces id 0, which boards use, because viewers take 0 for the kernel's
-    /// idle thread.
-    pub fn of_thread(pid: u32, tid: u64) -> Self {
-        Track {
-            pid: pid.max(1),
-            tid: tid.max(1),
-        }
+/// The ids by which viewers know a track. Replaces id 0, which boards use, because viewers take 0 for the
+/// kernel's idle thread.
+fn ids(track: Track) -> (u32, u64) {
+    match track {
+        Track::Coroutine(process, id) => (COROUTINE_PIDS.saturating_add(process.0), id.0.into()),
+        Track::Thread { pid, tid, .. } => (pid.max(1), tid.max(1)),
     }
 }
 
 /// A trace event: an object of the list.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct TraceEvent {
+struct TraceEvent {
     /// The phase: `X` a slice, `i` a mark, `s` and `f` the two ends of an arrow, `M` a name.
     ph: &'static str,
     pid: u32,
@@ -71,19 +69,17 @@ pub struct TraceEvent {
     args: Details,
 }
 
-/// The fields that a viewer shows of a selected trace event, in order.
-pub type Details = Vec<(&'static str, Value)>;
-
 fn object<S: Serializer>(details: &Details, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(details.iter().map(|(name, value)| (name, value)))
 }
 
 impl TraceEvent {
     fn new(ph: &'static str, track: Track, name: &str) -> Self {
+        let (pid, tid) = ids(track);
         TraceEvent {
             ph,
-            pid: track.pid,
-            tid: track.tid,
+            pid,
+            tid,
             ts: None,
             dur: None,
             name: name.to_owned(),
@@ -114,7 +110,7 @@ impl TraceEvent {
 }
 
 /// Writes trace events as JSON, one per line.
-pub struct Sink<'o> {
+struct Sink<'o> {
     out: &'o mut dyn Write,
     events: u64,
     /// The first error. Nothing is written afterwards.
@@ -122,8 +118,7 @@ pub struct Sink<'o> {
 }
 
 impl<'o> Sink<'o> {
-    /// Creates a sink. No event is written yet.
-    pub fn new(out: &'o mut dyn Write) -> Self {
+    fn new(out: &'o mut dyn Write) -> Self {
         Sink {
             out,
             events: 0,
@@ -132,7 +127,7 @@ impl<'o> Sink<'o> {
     }
 
     /// Returns the number of written events, or the first error.
-    pub fn finish(self) -> io::Result<u64> {
+    fn finish(self) -> io::Result<u64> {
         self.failed.map_or(Ok(self.events), Err)
     }
 
@@ -150,36 +145,23 @@ impl<'o> Sink<'o> {
         Ok(())
     }
 
-    /// Writes a span of time.
-    pub fn slice(
+    fn span(
         &mut self,
         track: Track,
-        name: &str,
-        sort: &'static str,
+        (name, cat): (&str, &'static str),
         (from, to): (Nanos, Nanos),
         args: Details,
     ) {
         self.put(&TraceEvent {
             ts: Some(micros(from)),
             dur: Some(micros(from.until(to))),
-            cat: sort,
+            cat,
             args,
             ..TraceEvent::new("X", track, name)
         });
     }
 
-    /// Writes a moment.
-    pub fn mark(&mut self, track: Track, name: &str, at: Nanos, args: Details) {
-        self.put(&TraceEvent {
-            ts: Some(micros(at)),
-            s: Some("t"),
-            args,
-            ..TraceEvent::new("i", track, name)
-        });
-    }
-
-    /// Writes an arrow from a moment on a track to a moment on another track.
-    pub fn arrow(&mut self, number: u64, from: (Track, Nanos), to: (Track, Nanos)) {
+    fn arrow(&mut self, number: u64, from: (Track, Nanos), to: (Track, Nanos)) {
         self.put(&TraceEvent::arrow(from.0, number, from.1));
         self.put(&TraceEvent {
             bp: Some("e"),
@@ -187,15 +169,51 @@ impl<'o> Sink<'o> {
             ..TraceEvent::arrow(to.0, number, to.1)
         });
     }
+}
 
-    /// Writes the name of a process, which is a group of tracks.
-    pub fn process(&mut self, track: Track, name: &str) {
-        self.put(&TraceEvent::name("process_name", track, name));
+impl TrackSink for Sink<'_> {
+    fn process(&mut self, process: &TracksOfProcess) {
+        let threads = Track::Thread {
+            process: process.id,
+            pid: process.pid,
+            tid: 1,
+        };
+        let coroutines = Track::Coroutine(process.id, CoroutineId(0));
+        for (track, what) in [(threads, "threads"), (coroutines, "coroutines")] {
+            let of = match process.pid {
+                0 => String::new(),
+                pid => format!(" (pid {pid})"),
+            };
+            let name = format!("{what}: {}{of}", process.program);
+            self.put(&TraceEvent::name("process_name", track, &name));
+        }
     }
 
-    /// Writes the name of a track.
-    pub fn thread(&mut self, track: Track, name: &str) {
+    fn coroutine(&mut self, track: Track, name: &str, _is_bad: bool) {
         self.put(&TraceEvent::name("thread_name", track, name));
+    }
+
+    fn slice(&mut self, track: Track, slice: Slice<'_>) {
+        let named = (slice.name, slice.kind.word());
+        self.span(track, named, (slice.from, slice.to), slice.details);
+    }
+
+    fn mark(&mut self, track: Track, mark: Mark<'_>) {
+        self.put(&TraceEvent {
+            ts: Some(micros(mark.at)),
+            s: Some("t"),
+            args: mark.details,
+            ..TraceEvent::new("i", track, mark.name)
+        });
+    }
+
+    /// Arrows begin and end at slices, so the call is a slice without a length.
+    fn wake(&mut self, wake: WakeArrow<'_>) {
+        let call = wake.call;
+        let moment = (call.at, call.at);
+        self.span(wake.caller, (call.name, "wake"), moment, call.details);
+        let to = (wake.runner, wake.run_at);
+        self.arrow(wake.number, (wake.caller, call.at), to);
     }
 }
 

@@ -1,0 +1,90 @@
+//! Texts that are written once, with a number that stands for them from then on.
+
+use std::collections::HashMap;
+
+use crate::output::protobuf::Message;
+
+/// Fields of `EventCategory`, `EventName`, `DebugAnnotationName` and `InternedString`, which are alike.
+const IID: u64 = 1;
+const TEXT: u64 = 2;
+
+/// How many texts a table holds. Further texts are written each time, which bounds the memory.
+const MAX_TEXTS: usize = 1 << 16;
+
+/// The texts of one kind.
+#[derive(Debug)]
+pub struct Table {
+    /// The field of `InternedData` for texts of this kind.
+    field: u64,
+    numbers: HashMap<String, u64>,
+}
+
+impl Table {
+    /// Names of categories.
+    pub fn of_categories() -> Self {
+        Table::new(1)
+    }
+
+    /// Names of events.
+    pub fn of_names() -> Self {
+        Table::new(2)
+    }
+
+    /// Names of debug annotations.
+    pub fn of_details() -> Self {
+        Table::new(3)
+    }
+
+    /// Values of debug annotations.
+    pub fn of_values() -> Self {
+        Table::new(29)
+    }
+
+    fn new(field: u64) -> Self {
+        Table {
+            field,
+            numbers: HashMap::new(),
+        }
+    }
+
+    /// The number of a text, or `None` if the table is full. A new text is appended to `interned`.
+    pub fn number(&mut self, text: &str, interned: &mut Message) -> Option<u64> {
+        if let Some(number) = self.numbers.get(text) {
+            return Some(*number);
+        }
+        if MAX_TEXTS <= self.numbers.len() {
+            return None;
+        }
+        let number = self.numbers.len() as u64 + 1;
+        self.numbers.insert(text.to_owned(), number);
+        let mut entry = Message::default();
+        entry.number(IID, number);
+        entry.text(TEXT, text);
+        interned.message(self.field, &entry);
+        Some(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_written_once_and_memory_is_bounded() {
+        let mut table = Table::of_names();
+        let mut interned = Message::default();
+        assert_eq!(table.number("a", &mut interned), Some(1));
+        assert_eq!(interned.bytes(), b"\x12\x05\x08\x01\x12\x01a");
+        interned.clear();
+        assert_eq!(table.number("a", &mut interned), Some(1));
+        assert!(interned.is_empty());
+        for i in 1..MAX_TEXTS {
+            let number = table.number(&i.to_string(), &mut interned);
+            assert_eq!(number, Some(i as u64 + 1));
+        }
+        interned.clear();
+        assert_eq!(table.number("b", &mut interned), None);
+        assert_eq!(table.number("a", &mut interned), Some(1));
+        assert!(interned.is_empty());
+    }
+}

@@ -1,0 +1,133 @@
+//! What all formats of tracks have in common: tracks, and what lies on them.
+
+use ctp_trace::model::Coroutine;
+use ctp_trace::record::{CoroutineId, Nanos, ProcessId};
+use serde_json::Value;
+
+/// The row of a viewer in which slices and marks appear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Track {
+    /// What a coroutine does.
+    Coroutine(ProcessId, CoroutineId),
+    /// What a thread does.
+    Thread {
+        /// The process of the thread.
+        process: ProcessId,
+        /// The kernel's id of the process, 0 if it has none.
+        pid: u32,
+        /// The kernel's id of the thread. Boards use 0.
+        tid: u64,
+    },
+}
+
+impl Track {
+    /// The track of a coroutine.
+    pub fn of(coroutine: &Coroutine) -> Self {
+        Track::Coroutine(coroutine.process, coroutine.id)
+    }
+}
+
+/// The fields that a viewer shows of a selected slice or mark, in order.
+pub type Details = Vec<(&'static str, Value)>;
+
+/// A process, which is a group of tracks.
+#[derive(Clone, Debug)]
+pub struct TracksOfProcess {
+    /// Number of the process in the trace.
+    pub id: ProcessId,
+    /// The kernel's id of the process, 0 if it has none.
+    pub pid: u32,
+    /// The name of the program.
+    pub program: String,
+}
+
+/// What a slice shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SliceKind {
+    /// A coroutine was spawned or woken, and has not run yet.
+    Queued,
+    /// A coroutine runs.
+    Run,
+    /// A coroutine waits.
+    Wait,
+    /// What a coroutine did at the end of the recording.
+    Open,
+    /// The same for a coroutine that is stuck or busy.
+    Stuck,
+}
+
+impl SliceKind {
+    /// The category in viewers.
+    pub fn word(self) -> &'static str {
+        match self {
+            SliceKind::Queued => "queued",
+            SliceKind::Run => "run",
+            SliceKind::Wait => "wait",
+            SliceKind::Open => "open",
+            SliceKind::Stuck => "stuck",
+        }
+    }
+
+    /// Whether the slice had not ended when the recording did.
+    pub fn is_open(self) -> bool {
+        matches!(self, SliceKind::Open | SliceKind::Stuck)
+    }
+}
+
+/// A span of time on a track.
+#[derive(Clone, Debug)]
+pub struct Slice<'n> {
+    /// What is shown.
+    pub kind: SliceKind,
+    /// The displayed name.
+    pub name: &'n str,
+    /// The start.
+    pub from: Nanos,
+    /// The end, or the end of the recording.
+    pub to: Nanos,
+    /// Further fields.
+    pub details: Details,
+}
+
+/// A moment on a track.
+#[derive(Clone, Debug)]
+pub struct Mark<'n> {
+    /// The displayed name.
+    pub name: &'n str,
+    /// The time.
+    pub at: Nanos,
+    /// Further fields.
+    pub details: Details,
+}
+
+/// A call of `wake()` that led to a run.
+#[derive(Clone, Debug)]
+pub struct WakeArrow<'n> {
+    /// Number of the arrow, from 1.
+    pub number: u64,
+    /// The displayed name of the call, and its time.
+    pub call: Mark<'n>,
+    /// The thread that called `wake()`.
+    pub caller: Track,
+    /// The coroutine that was woken.
+    pub woken: Track,
+    /// The thread that ran the coroutine.
+    pub runner: Track,
+    /// When it ran.
+    pub run_at: Nanos,
+}
+
+/// Writes tracks in a format of a viewer. Slices come when they end, so a slice may begin before an
+/// earlier slice ended.
+pub trait TrackSink {
+    /// Writes the name of a process.
+    fn process(&mut self, process: &TracksOfProcess);
+    /// Writes the name of a coroutine. `is_bad`: it is stuck or busy at the end of the recording.
+    fn coroutine(&mut self, track: Track, name: &str, is_bad: bool);
+    /// Writes a slice.
+    fn slice(&mut self, track: Track, slice: Slice<'_>);
+    /// Writes a mark.
+    fn mark(&mut self, track: Track, mark: Mark<'_>);
+    /// Writes a call of `wake()`, and an arrow to the run.
+    fn wake(&mut self, wake: WakeArrow<'_>);
+}
