@@ -317,6 +317,8 @@ pub enum TrackFormat {
     Chrome,
     /// Protocol buffers for Perfetto.
     Perfetto,
+    /// Spans of OpenTelemetry, as lines of JSON.
+    Otlp,
 }
 
 /// Formats for the tools of coroTracer, with its six columns.

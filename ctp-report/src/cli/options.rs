@@ -263,6 +263,8 @@ pub(super) enum Target {
     Speedscope,
     /// Waits and runs by await chain, with their number and time, for go tool pprof
     Pprof,
+    /// A span for each coroutine and wait, as JSON lines of OpenTelemetry
+    Otlp,
 }
 
 impl ViewArgs {
@@ -378,6 +380,7 @@ impl ExchangeArgs {
             }),
             Target::Chrome => tracks(TrackFormat::Chrome, threshold, output),
             Target::Perfetto => tracks(TrackFormat::Perfetto, threshold, output),
+            Target::Otlp => tracks(TrackFormat::Otlp, threshold, output),
             Target::Speedscope => profile(ProfileFormat::Speedscope, output),
             Target::Pprof => profile(ProfileFormat::Pprof, output),
         })

@@ -1,7 +1,8 @@
-//! `--export chrome` and `--export perfetto`: tracks for viewers of traces.
+//! `--export chrome`, `--export perfetto` and `--export otlp`: tracks for viewers of traces.
 
 mod chrome;
 pub mod model;
+mod otlp;
 mod perfetto;
 pub mod sink;
 
@@ -61,11 +62,19 @@ fn write(
     let events = output::write(path, out, |out| match view.format {
         TrackFormat::Chrome => chrome::document(out, emit),
         TrackFormat::Perfetto => perfetto::document(model, out, emit),
+        TrackFormat::Otlp => otlp::document(model, out, emit),
     })??;
-    let events = units::counted(events, "trace event");
-    let viewers = match view.format {
-        TrackFormat::Chrome => "ui.perfetto.dev, chrome://tracing or speedscope",
-        TrackFormat::Perfetto => "ui.perfetto.dev",
+    let (what, next) = match view.format {
+        TrackFormat::Chrome => (
+            "trace event",
+            "open it in ui.perfetto.dev, chrome://tracing or speedscope",
+        ),
+        TrackFormat::Perfetto => ("trace event", "open it in ui.perfetto.dev"),
+        TrackFormat::Otlp => (
+            "span",
+            "the OpenTelemetry collector reads it with otlpjsonfile",
+        ),
     };
-    Ok(path.map(|path| format!("wrote {} ({events}); open it in {viewers}", path.display())))
+    let events = units::counted(events, what);
+    Ok(path.map(|path| format!("wrote {} ({events}); {next}", path.display())))
 }

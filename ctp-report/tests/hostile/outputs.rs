@@ -182,6 +182,7 @@ fn no_half_file_stays_if_the_disk_is_full() {
         ("--markdown", "new.md"),
         ("--export chrome -o", "new.json"),
         ("--export speedscope -o", "new.json"),
+        ("--export otlp -o", "new.json"),
     ] {
         let run = with_small_files(&room, option, path);
         assert_eq!(run.status.code(), Some(1), "{option}");
@@ -201,7 +202,7 @@ fn no_half_file_stays_if_the_disk_is_full() {
 fn a_full_standard_output_is_an_error() {
     let room = Room::new();
     room.write("ctp.data", &long_trace());
-    let views: [&[&str]; 12] = [
+    let views: [&[&str]; 13] = [
         &[],
         &["--json"],
         &["--stuck"],
@@ -213,6 +214,7 @@ fn a_full_standard_output_is_an_error() {
         &["--export", "perfetto"],
         &["--export", "speedscope"],
         &["--export", "pprof"],
+        &["--export", "otlp"],
         &["--man"],
     ];
     for view in views {

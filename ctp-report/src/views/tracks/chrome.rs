@@ -8,7 +8,7 @@ use ctp_trace::record::{CoroutineId, Nanos};
 use serde::{Serialize, Serializer};
 
 use crate::views::tracks::sink::{
-    Details, Mark, Slice, Track, TrackSink, TracksOfProcess, WakeArrow,
+    Details, Mark, NamedCoroutine, Slice, Track, TrackSink, TracksOfProcess, WakeArrow,
 };
 
 /// Writes the document. Returns the number of trace events. The inner error is that of reading the
@@ -189,8 +189,9 @@ impl TrackSink for Sink<'_> {
         }
     }
 
-    fn coroutine(&mut self, track: Track, name: &str, _is_bad: bool) {
-        self.put(&TraceEvent::name("thread_name", track, name));
+    fn coroutine(&mut self, track: Track, coroutine: &NamedCoroutine<'_>) {
+        let title = coroutine.title();
+        self.put(&TraceEvent::name("thread_name", track, &title));
     }
 
     fn slice(&mut self, track: Track, slice: Slice<'_>) {

@@ -18,7 +18,7 @@ use crate::load::Model;
 use crate::names::Names;
 use crate::time_scale::Scale;
 use crate::views::tracks::sink::{
-    Details, Mark, Slice, SliceKind, Track, TrackSink, TracksOfProcess, WakeArrow,
+    Details, Mark, NamedCoroutine, Slice, SliceKind, Track, TrackSink, TracksOfProcess, WakeArrow,
 };
 
 /// Turns records into trace events, in the order of the trace.
@@ -89,14 +89,22 @@ impl<'a> Tracks<'a> {
             }
             Some(last) => self.gap(coroutine, last, event, sink),
             None => {
-                let name = format!("id {} {}", coroutine.id.0, self.name(coroutine));
-                let is_bad = self.bad.contains(&coroutine.id);
-                sink.coroutine(Track::of(coroutine), &name, is_bad);
+                let named = NamedCoroutine {
+                    id: coroutine.id,
+                    name: &self.name(coroutine),
+                    from: event.at,
+                    is_bad: self.bad.contains(&coroutine.id),
+                };
+                sink.coroutine(Track::of(coroutine), &named);
             }
         }
         match event.kind {
             EventKind::Run => self.arrive(coroutine, event, sink),
-            EventKind::Death => drop(self.calls.remove(&coroutine.id)),
+            EventKind::Death => {
+                self.calls.remove(&coroutine.id);
+                let is_shown = self.shows(coroutine.born, event.at);
+                sink.end(Track::of(coroutine), event.at, is_shown);
+            }
             _ => {}
         }
     }
@@ -218,6 +226,7 @@ impl<'a> Tracks<'a> {
                 details: self.at(call.site),
             },
             caller: self.thread(thread_event.process, thread_event.tid),
+            by: call.by,
             woken,
             runner: self.thread(coroutine.process, run.tid),
             run_at: run.at,
@@ -268,7 +277,14 @@ impl<'a> Tracks<'a> {
                     ..mark(&name, last.at)
                 },
             ),
-            _ => sink.slice(track, slice(kind, &name, (last.at, end), details)),
+            verdict => sink.slice(
+                track,
+                Slice {
+                    is_wait: last.kind == EventKind::Suspend,
+                    verdict: Some(verdict),
+                    ..slice(kind, &name, (last.at, end), details)
+                },
+            ),
         }
     }
 
@@ -320,6 +336,8 @@ fn is_bad(judgement: &Judgement) -> bool {
 fn slice(kind: SliceKind, name: &str, (from, to): (Nanos, Nanos), details: Details) -> Slice<'_> {
     Slice {
         kind,
+        is_wait: kind == SliceKind::Wait,
+        verdict: None,
         name,
         from,
         to,

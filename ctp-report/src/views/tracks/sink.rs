@@ -1,7 +1,8 @@
 //! What all formats of tracks have in common: tracks, and what lies on them.
 
 use ctp_trace::model::Coroutine;
-use ctp_trace::record::{CoroutineId, Nanos, ProcessId};
+use ctp_trace::record::{CoroutineId, Nanos, ProcessId, Waker};
+use ctp_trace::verdict::Verdict;
 use serde_json::Value;
 
 /// The row of a viewer in which slices and marks appear.
@@ -39,6 +40,26 @@ pub struct TracksOfProcess {
     pub pid: u32,
     /// The name of the program.
     pub program: String,
+}
+
+/// A coroutine, which has a track.
+#[derive(Clone, Copy, Debug)]
+pub struct NamedCoroutine<'n> {
+    /// The number of the coroutine.
+    pub id: CoroutineId,
+    /// The displayed name.
+    pub name: &'n str,
+    /// The time of its first event.
+    pub from: Nanos,
+    /// Whether it is stuck or busy at the end of the recording.
+    pub is_bad: bool,
+}
+
+impl NamedCoroutine<'_> {
+    /// The name of the track: `id 7 session`.
+    pub fn title(&self) -> String {
+        format!("id {} {}", self.id.0, self.name)
+    }
 }
 
 /// What a slice shows.
@@ -79,6 +100,10 @@ impl SliceKind {
 pub struct Slice<'n> {
     /// What is shown.
     pub kind: SliceKind,
+    /// Whether the coroutine waits.
+    pub is_wait: bool,
+    /// The verdict on the coroutine, if the slice was open at the end of the recording.
+    pub verdict: Option<Verdict>,
     /// The displayed name.
     pub name: &'n str,
     /// The start.
@@ -109,6 +134,8 @@ pub struct WakeArrow<'n> {
     pub call: Mark<'n>,
     /// The thread that called `wake()`.
     pub caller: Track,
+    /// What ran on this thread.
+    pub by: Waker,
     /// The coroutine that was woken.
     pub woken: Track,
     /// The thread that ran the coroutine.
@@ -122,12 +149,14 @@ pub struct WakeArrow<'n> {
 pub trait TrackSink {
     /// Writes the name of a process.
     fn process(&mut self, process: &TracksOfProcess);
-    /// Writes the name of a coroutine. `is_bad`: it is stuck or busy at the end of the recording.
-    fn coroutine(&mut self, track: Track, name: &str, is_bad: bool);
+    /// Writes the name of a coroutine.
+    fn coroutine(&mut self, track: Track, coroutine: &NamedCoroutine<'_>);
     /// Writes a slice.
     fn slice(&mut self, track: Track, slice: Slice<'_>);
     /// Writes a mark.
     fn mark(&mut self, track: Track, mark: Mark<'_>);
     /// Writes a call of `wake()`, and an arrow to the run.
     fn wake(&mut self, wake: WakeArrow<'_>);
+    /// Ends a track of a coroutine. `is_shown`: the coroutine lived in the selected time.
+    fn end(&mut self, _track: Track, _at: Nanos, _is_shown: bool) {}
 }

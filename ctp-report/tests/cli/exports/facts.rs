@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ctp_trace::model::Activity;
-use ctp_trace::record::{Act, Nanos, Place, Record, SiteId};
+use ctp_trace::record::{Act, Nanos, Place, Record, SiteId, ThreadEvent, Waker};
 use ctp_trace::verdict::THRESHOLD;
 use ctp_trace::{Reader, TraceModel};
 
@@ -25,6 +25,8 @@ pub struct Facts {
     pub open_runs: Sum,
     /// Thread and time of each call of `wake()`.
     pub wakes: BTreeSet<(u64, u64)>,
+    /// The coroutines that called `wake()`.
+    pub wakers: BTreeSet<u32>,
     /// Whether all events are known, so that each pair of events is a span.
     pub is_complete: bool,
 }
@@ -47,9 +49,7 @@ impl Facts {
             match &record {
                 Record::Site(site) => drop(places.insert(site.id, place(&site.place))),
                 Record::Event(event) => drop(facts.coroutines.insert(event.coroutine.0)),
-                Record::ThreadEvent(event) if matches!(event.act, Act::Wake(_)) => {
-                    facts.wakes.insert((event.tid, event.at.0));
-                }
+                Record::ThreadEvent(event) => facts.note_wake(event),
                 _ => {}
             }
             if let Some(span) = model.consume(&record) {
@@ -64,6 +64,16 @@ impl Facts {
         model.reconcile(&reader);
         facts.note_end(&model, &places);
         facts
+    }
+
+    fn note_wake(&mut self, event: &ThreadEvent) {
+        let Act::Wake(call) = event.act else {
+            return;
+        };
+        self.wakes.insert((event.tid, event.at.0));
+        if let Waker::Coroutine(id) = call.by {
+            self.wakers.insert(id.0);
+        }
     }
 
     fn add_wait(&mut self, places: &BTreeMap<SiteId, String>, site: SiteId, length: Nanos) {

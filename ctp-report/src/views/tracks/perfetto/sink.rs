@@ -12,7 +12,7 @@ use crate::views::tracks::perfetto::interned::Table;
 use crate::views::tracks::perfetto::packets::Packets;
 use crate::views::tracks::perfetto::rows::Rows;
 use crate::views::tracks::sink::{
-    Details, Mark, Slice, SliceKind, Track, TrackSink, TracksOfProcess, WakeArrow,
+    Details, Mark, NamedCoroutine, Slice, SliceKind, Track, TrackSink, TracksOfProcess, WakeArrow,
 };
 
 /// Fields of a `TrackEvent`.
@@ -157,8 +157,10 @@ impl TrackSink for Sink<'_> {
         self.rows.process(process, &mut self.packets);
     }
 
-    fn coroutine(&mut self, track: Track, name: &str, is_bad: bool) {
-        self.rows.coroutine(track, name, is_bad, &mut self.packets);
+    fn coroutine(&mut self, track: Track, coroutine: &NamedCoroutine<'_>) {
+        let (title, is_bad) = (coroutine.title(), coroutine.is_bad);
+        self.rows
+            .coroutine(track, &title, is_bad, &mut self.packets);
     }
 
     /// A slice that is open at the end of the recording has no end. If the coroutine is stuck, a mark says
