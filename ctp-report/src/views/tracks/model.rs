@@ -119,14 +119,20 @@ impl<'a> Tracks<'a> {
         match from.kind {
             EventKind::Birth => {
                 let details = self.at(coroutine.spawn_site);
-                sink.slice(track, slice(SliceKind::Queued, "spawned", span, details));
+                sink.slice(
+                    track,
+                    Slice::new(SliceKind::Queued, "spawned", span, details),
+                );
             }
             EventKind::Run => self.run(coroutine, from, span, sink),
             EventKind::Suspend => {
                 let name = self.place(coroutine, from.site);
-                sink.slice(track, slice(SliceKind::Wait, &name, span, self.wait(from)));
+                sink.slice(
+                    track,
+                    Slice::new(SliceKind::Wait, &name, span, self.wait(from)),
+                );
                 if to.kind == EventKind::Death {
-                    sink.mark(track, mark("dropped", to.at));
+                    sink.mark(track, Mark::new("dropped", to.at));
                 }
             }
             EventKind::Death => {}
@@ -144,12 +150,12 @@ impl<'a> Tracks<'a> {
         let on = vec![("tid", run.tid.into())];
         sink.slice(
             Track::of(coroutine),
-            slice(SliceKind::Run, "runs", span, on),
+            Slice::new(SliceKind::Run, "runs", span, on),
         );
         let which = vec![("id", coroutine.id.0.into())];
         let thread = self.thread(coroutine.process, run.tid);
         let name = self.name(coroutine);
-        sink.slice(thread, slice(SliceKind::Run, &name, span, which));
+        sink.slice(thread, Slice::new(SliceKind::Run, &name, span, which));
     }
 
     fn gap(&self, coroutine: &Coroutine, last: &Event, event: &Event, sink: &mut dyn TrackSink) {
@@ -160,7 +166,7 @@ impl<'a> Tracks<'a> {
             format!("{lost} events missing")
         };
         if self.shows(event.at, event.at) {
-            sink.mark(Track::of(coroutine), mark(&what, event.at));
+            sink.mark(Track::of(coroutine), Mark::new(&what, event.at));
         }
     }
 
@@ -188,13 +194,13 @@ impl<'a> Tracks<'a> {
                     thread,
                     Mark {
                         details,
-                        ..mark(&what, thread_event.at)
+                        ..Mark::new(&what, thread_event.at)
                     },
                 );
             }
             Act::Loss(records) if self.shows(thread_event.at, thread_event.at) => {
                 let what = format!("{records} records lost");
-                sink.mark(thread, mark(&what, thread_event.at));
+                sink.mark(thread, Mark::new(&what, thread_event.at));
             }
             _ => {}
         }
@@ -214,7 +220,7 @@ impl<'a> Tracks<'a> {
         let woken = Track::of(coroutine);
         sink.slice(
             woken,
-            slice(SliceKind::Queued, "ready", ready, Details::new()),
+            Slice::new(SliceKind::Queued, "ready", ready, Details::new()),
         );
         self.arrows += 1;
         let what = format!("wakes id {}", coroutine.id.0);
@@ -274,7 +280,7 @@ impl<'a> Tracks<'a> {
                 track,
                 Mark {
                     details,
-                    ..mark(&name, last.at)
+                    ..Mark::new(&name, last.at)
                 },
             ),
             verdict => sink.slice(
@@ -282,7 +288,7 @@ impl<'a> Tracks<'a> {
                 Slice {
                     is_wait: last.kind == EventKind::Suspend,
                     verdict: Some(verdict),
-                    ..slice(kind, &name, (last.at, end), details)
+                    ..Slice::new(kind, &name, (last.at, end), details)
                 },
             ),
         }
@@ -331,26 +337,6 @@ impl<'a> Tracks<'a> {
 /// Whether a coroutine with this verdict needs attention: it is stuck, or blocks its thread.
 fn is_bad(judgement: &Judgement) -> bool {
     judgement.verdict.is_stuck() || judgement.verdict == Verdict::Busy
-}
-
-fn slice(kind: SliceKind, name: &str, (from, to): (Nanos, Nanos), details: Details) -> Slice<'_> {
-    Slice {
-        kind,
-        is_wait: kind == SliceKind::Wait,
-        verdict: None,
-        name,
-        from,
-        to,
-        details,
-    }
-}
-
-fn mark(name: &str, at: Nanos) -> Mark<'_> {
-    Mark {
-        name,
-        at,
-        details: Details::new(),
-    }
 }
 
 /// Whether no run of the coroutine has seen this wake yet. A run may have seen a wake that is

@@ -114,6 +114,26 @@ pub struct Slice<'n> {
     pub details: Details,
 }
 
+impl<'n> Slice<'n> {
+    /// Creates a slice that ended.
+    pub fn new(
+        kind: SliceKind,
+        name: &'n str,
+        (from, to): (Nanos, Nanos),
+        details: Details,
+    ) -> Self {
+        Slice {
+            kind,
+            is_wait: kind == SliceKind::Wait,
+            verdict: None,
+            name,
+            from,
+            to,
+            details,
+        }
+    }
+}
+
 /// A moment on a track.
 #[derive(Clone, Debug)]
 pub struct Mark<'n> {
@@ -123,6 +143,17 @@ pub struct Mark<'n> {
     pub at: Nanos,
     /// Further fields.
     pub details: Details,
+}
+
+impl<'n> Mark<'n> {
+    /// Creates a mark without further fields.
+    pub fn new(name: &'n str, at: Nanos) -> Self {
+        Mark {
+            name,
+            at,
+            details: Details::new(),
+        }
+    }
 }
 
 /// A call of `wake()` that led to a run.

@@ -55,27 +55,17 @@ fn export(test_dir: &TestDir, trace: &str, format: &str) {
 }
 
 /// The traces to export: waits of all kinds, losses, damage, hostile names, and several processes.
-const TRACES: [&str; 24] = [
+const TRACES: [&str; 14] = [
     "lost_wakeup",
-    "fixed",
-    "cancelled",
-    "twins",
-    "woken",
-    "queueing",
     "closed",
-    "marked",
+    "woken",
     "chain",
     "family",
-    "robbed",
     "deadlock",
-    "held",
-    "joins",
     "senders",
-    "late",
     "busy",
     "torn",
     "lossy",
-    "leaks",
     "hostile",
     "truncated",
     "corrupt",
