@@ -5,6 +5,7 @@ mod check;
 mod diff;
 mod general;
 mod options;
+mod tables;
 mod values;
 
 use std::ffi::OsString;
@@ -52,7 +53,8 @@ Examples:
   ctp-report --markdown stuck.md        what is stuck, to be pasted into an issue
   ctp-report --export perfetto -o t.gz  a timeline for ui.perfetto.dev
   ctp-report --export pprof -o waits.pb waits and runs for go tool pprof
-  ctp-report --export jsonl -o t.jsonl  the events for the tools of coroTracer";
+  ctp-report --export jsonl -o t.jsonl  the events for the tools of coroTracer
+  ctp-report --export parquet -o traces tables for SQL; each trace adds a folder to the dataset";
 
 const AFTER: &str = "\
 Verdicts of --stuck on a coroutine that has not moved for the threshold:
@@ -233,6 +235,7 @@ impl Cli {
         self.check_stdout()?;
         self.check_rows()?;
         self.check_why()?;
+        tables::check(&self.exchange, &self.filter).map_err(conflict)?;
         Ok(self)
     }
 

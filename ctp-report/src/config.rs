@@ -102,6 +102,8 @@ pub enum View {
     Tracks(TracksView),
     /// Stacks of waits and runs for viewers of profiles.
     Profile(ProfileView),
+    /// The trace as tables.
+    Tables(TablesView),
     /// Completions or the man page, which need no trace.
     Fixed(Vec<u8>),
     /// All man pages, written to this directory.
@@ -138,6 +140,7 @@ impl View {
             | View::Export(_)
             | View::Tracks(_)
             | View::Profile(_)
+            | View::Tables(_)
             | View::Fixed(_)
             | View::ManPages(_) => false,
         }
@@ -319,6 +322,30 @@ pub enum TrackFormat {
     Perfetto,
     /// Spans of OpenTelemetry, as lines of JSON.
     Otlp,
+}
+
+/// Output and format of exported tables.
+#[derive(Clone, Debug)]
+pub struct TablesView {
+    /// The format.
+    pub format: TableFormat,
+    /// The folder or the file.
+    pub output: PathBuf,
+    /// What to judge as stuck.
+    pub judged: StuckView,
+}
+
+/// Formats of tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableFormat {
+    /// A folder of a dataset, with comma-separated values.
+    Csv,
+    /// A folder of a dataset, with Parquet files.
+    #[cfg(feature = "parquet")]
+    Parquet,
+    /// An SQLite database.
+    #[cfg(feature = "sqlite")]
+    Sqlite,
 }
 
 /// Formats for the tools of coroTracer, with its six columns.

@@ -4,7 +4,8 @@
 //! The modules below are in reading order; each imports only from modules after it.
 //! - `cli` parses the command line into a [`Config`], and `run` calls the requested view.
 //! - `pager` shows long output page by page.
-//! - `html` puts the findings of several views into one page for a browser.
+//! - `html` puts the findings of several views into one page for a browser, and `tables` puts all of a
+//!   trace into tables.
 //! - `views` has a folder for each view. No view imports another view.
 //! - `document` has the parts that the pages and JSON documents of all views share.
 //! - `findings` lists what went wrong in a trace. `evidence` has the facts behind findings and views.
@@ -24,6 +25,8 @@ mod run;
 pub mod pager;
 
 mod html;
+
+mod tables;
 
 mod views;
 
@@ -52,8 +55,8 @@ mod time_scale;
 pub use config::rules;
 pub use config::{
     By, CheckView, Config, Detail, DiffView, ExportView, FlameView, Format, HtmlView, LeastChange,
-    ProfileFormat, ProfileView, SiteField, SitesView, Sort, StacksView, StuckView, TimelineView,
-    TrackFormat, TracksView, View, WhyView,
+    ProfileFormat, ProfileView, SiteField, SitesView, Sort, StacksView, StuckView, TableFormat,
+    TablesView, TimelineView, TrackFormat, TracksView, View, WhyView,
 };
 pub use findings::gate::Status;
 pub use load::memory::end_when_too_large;

@@ -7,11 +7,11 @@ use anyhow::{Context as _, Result};
 use crate::cli;
 use crate::config::{Config, View};
 use crate::findings::gate::Status;
-use crate::html;
 use crate::views::{
     check, diff, dump, export, flame, histogram, last_words, sites, stacks, stuck, timeline,
     tracks, tree, why,
 };
+use crate::{html, tables};
 
 /// Runs the requested view.
 ///
@@ -38,6 +38,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<Status> {
         View::Export(view) => export::show(config, view, out)?,
         View::Tracks(view) => tracks::show(config, view, out)?,
         View::Profile(view) => flame::export(config, view, out)?,
+        View::Tables(view) => tables::show(config, view, out)?,
     }
     Ok(Status::Fine)
 }

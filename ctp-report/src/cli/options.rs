@@ -9,7 +9,7 @@ use ctp_trace::record::Nanos;
 use regex_lite::Regex;
 use symbolize::SearchPaths;
 
-use super::values;
+use super::{tables, values};
 use crate::config::filter::{Filter, Period};
 use crate::config::ignore::Ignore;
 use crate::config::{
@@ -242,7 +242,8 @@ pub(super) struct ExchangeArgs {
     /// Write the trace for other tools
     #[arg(help_heading = VIEWS, long, value_name = "FORMAT", conflicts_with_all = ["ViewArgs", "flame", "folded", "timeline", "json"])]
     pub(super) export: Option<Target>,
-    /// File to export to, instead of standard output
+    /// File to export to, instead of standard output; for parquet and csv-tables a folder, to which each
+    /// export adds a trace
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
 }
@@ -265,6 +266,12 @@ pub(super) enum Target {
     Pprof,
     /// A span for each coroutine and wait, as JSON lines of OpenTelemetry
     Otlp,
+    /// Eight tables for SQL and data frames, as Parquet files in a folder of the dataset -o DIR
+    Parquet,
+    /// The same tables as an SQLite database -o FILE
+    Sqlite,
+    /// The same tables as comma-separated values in a folder of the dataset -o DIR
+    CsvTables,
 }
 
 impl ViewArgs {
@@ -368,6 +375,9 @@ impl TimelineArgs {
 impl ExchangeArgs {
     /// The requested export.
     pub(super) fn into_view(self, threshold: Nanos) -> Option<View> {
+        if let Some(tables) = tables::view(&self, threshold) {
+            return Some(View::Tables(tables));
+        }
         let output = self.output.filter(|path| !output::is_stdout(path));
         Some(match self.export? {
             Target::Jsonl => View::Export(ExportView {
@@ -383,6 +393,7 @@ impl ExchangeArgs {
             Target::Otlp => tracks(TrackFormat::Otlp, threshold, output),
             Target::Speedscope => profile(ProfileFormat::Speedscope, output),
             Target::Pprof => profile(ProfileFormat::Pprof, output),
+            Target::Parquet | Target::Sqlite | Target::CsvTables => return None,
         })
     }
 }

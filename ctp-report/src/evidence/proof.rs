@@ -1,5 +1,6 @@
 //! The records that support a verdict, in the order of time.
 
+use std::fmt;
 use std::io;
 
 use ctp_trace::model::{Block, Blocker, Closing, Coroutine, Holding};
@@ -36,11 +37,18 @@ pub struct Step {
     pub what: String,
 }
 
-impl Step {
-    /// Writes the time, the thread and the description as a line below the claim.
-    pub fn write(&self, page: &mut Page) -> io::Result<()> {
+/// The time, the thread and the description, in columns.
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let moment = units::moment_ns(self.at_ns);
-        page.line(&format!("     {moment:<15} {:<10} {}", self.by, self.what))
+        write!(f, "{moment:<15} {:<10} {}", self.by, self.what)
+    }
+}
+
+impl Step {
+    /// Writes the step as a line below the claim.
+    pub fn write(&self, page: &mut Page) -> io::Result<()> {
+        page.line(&format!("     {self}"))
     }
 }
 

@@ -78,6 +78,13 @@ pub fn date(unix_ns: u64) -> String {
     at.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
+/// Formats a time in UTC as ISO 8601 with nanoseconds.
+pub fn timestamp(unix_ns: u64) -> String {
+    let at = Timestamp::from_nanosecond(unix_ns.into());
+    let at = at.expect("64 bits of nanoseconds end in the year 2554");
+    at.strftime("%Y-%m-%dT%H:%M:%S.%9fZ").to_string()
+}
+
 fn unit_of(span: Nanos) -> (f64, &'static str) {
     match span.0 {
         0..1_000 => (1.0, "ns"),
@@ -143,5 +150,9 @@ mod tests {
         assert_eq!(date(951_782_400_000_000_000), "2000-02-29 00:00 UTC");
         assert_eq!(date(1_767_225_600_000_000_000), "2026-01-01 00:00 UTC");
         assert_eq!(date(u64::MAX), "2554-07-21 23:34 UTC");
+        assert_eq!(
+            timestamp(1_767_225_600_000_000_007),
+            "2026-01-01T00:00:00.000000007Z"
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! `--stuck`: which coroutines are stuck, where, for how long and on what.
 
+mod explained;
 mod inspected;
 pub mod json;
 pub mod model;
@@ -22,6 +23,7 @@ use crate::names::Names;
 use crate::output;
 use crate::text::Page;
 
+pub use explained::{Explained, explain};
 pub use model::members;
 
 /// Writes the page. With `--fail`, returns whether anything is stuck.

@@ -12,5 +12,6 @@ mod interchange;
 mod last_words;
 mod manners;
 mod names;
+mod tables;
 mod terminal;
 mod timeline;

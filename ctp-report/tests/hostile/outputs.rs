@@ -64,6 +64,32 @@ fn a_planted_link_is_not_written_through() {
     assert_eq!(fs::read(victim).unwrap(), b"precious");
 }
 
+// CT-07
+#[test]
+fn tables_are_not_written_through_a_planted_link() {
+    let room = Room::new();
+    let Some(shared) = shared_directory(&room) else {
+        return;
+    };
+    let (file, folder) = (room.write("victim", b""), room.path("folder"));
+    fs::create_dir(&folder).unwrap();
+    for (format, victim) in [("csv-tables", &folder), ("sqlite", &file)] {
+        let link = shared.join(format);
+        symlink(victim, &link).unwrap();
+        lchown(&link, Some(OTHER_USER), Some(OTHER_USER)).unwrap();
+        let path = format!("shared/{format}");
+        let run = room.run(&["--export", format, "-o", &path]);
+        let why = if format == "csv-tables" || cfg!(feature = "sqlite") {
+            "symbolic link of another user (uid 4242)"
+        } else {
+            "this build has no SQLite"
+        };
+        assert!(run.stderr.contains(why), "{run:?}");
+    }
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 0);
+    assert_eq!(fs::read(file).unwrap(), b"");
+}
+
 #[test]
 fn a_planted_file_is_not_written_to() {
     let room = Room::new();
@@ -183,6 +209,11 @@ fn no_half_file_stays_if_the_disk_is_full() {
         ("--export chrome -o", "new.json"),
         ("--export speedscope -o", "new.json"),
         ("--export otlp -o", "new.json"),
+        ("--export csv-tables -o", "new"),
+        #[cfg(feature = "parquet")]
+        ("--export parquet -o", "new"),
+        #[cfg(feature = "sqlite")]
+        ("--export sqlite -o", "new.sqlite"),
     ] {
         let run = with_small_files(&room, option, path);
         assert_eq!(run.status.code(), Some(1), "{option}");

@@ -6,6 +6,7 @@ mod cycles;
 mod fields;
 mod missing_wakes;
 mod reasons;
+mod sentences;
 mod threads;
 
 use std::io;
@@ -27,6 +28,7 @@ use crate::views::stuck::unrecorded;
 
 pub use fields::items;
 use fields::{branch_line, fields};
+pub use sentences::sentences;
 
 /// What the page shows.
 pub struct Shown<'s> {
@@ -49,13 +51,8 @@ pub fn page(page: &mut Page, shown: &Shown, (names, view): (&Names, &StuckView))
     let relations = Relations::of(groups);
     for verdict in order(groups) {
         cycles::write(page, deadlocks, verdict, names, view)?;
-        let groups = of(groups, verdict).filter(|group| !group.is_of_a_cycle());
-        groups
-            .collect::<Vec<_>>()
-            .chunk_by(|a, b| {
-                (a.group_verdict.state, a.group_verdict.reason)
-                    == (b.group_verdict.state, b.group_verdict.reason)
-            })
+        sections(groups, verdict)
+            .iter()
             .try_for_each(|section| self::section(page, section, names, view))?;
     }
     unrecorded::write(page, &shown.tasks, view)?;
@@ -63,8 +60,7 @@ pub fn page(page: &mut Page, shown: &Shown, (names, view): (&Names, &StuckView))
     let (named, idle): (Vec<&Group>, Vec<&Group>) = of(groups, Verdict::Waiting)
         .partition(|group| relations.of_group(group) == Relation::Named);
     list(page, "WAITING, and named above:", &named)?;
-    let (filtered, others): (Vec<&Group>, Vec<&Group>) =
-        of(groups, Verdict::Unknown).partition(|group| is_filtered(group));
+    let [others, filtered] = unknown_sections(groups);
     unknown(page, &others)?;
     unknown(page, &filtered)?;
     waiting(page, &idle)
@@ -73,6 +69,17 @@ pub fn page(page: &mut Page, shown: &Shown, (names, view): (&Names, &StuckView))
 /// Writes how many coroutines and tasks the filter admits, unless all.
 pub fn filtered(page: &mut Page, filter: &Filter, counts: (usize, usize)) -> io::Result<()> {
     notice::write(page, filter, counts, "are shown and checked")
+}
+
+/// The groups of a verdict that are not in cycles, those with the same fact and reason together.
+fn sections(groups: &[Group], verdict: Verdict) -> Vec<Vec<&Group>> {
+    let groups = of(groups, verdict).filter(|group| !group.is_of_a_cycle());
+    let groups: Vec<&Group> = groups.collect();
+    let sections = groups.chunk_by(|a, b| {
+        (a.group_verdict.state, a.group_verdict.reason)
+            == (b.group_verdict.state, b.group_verdict.reason)
+    });
+    sections.map(<[&Group]>::to_vec).collect()
 }
 
 fn of(groups: &[Group], verdict: Verdict) -> impl Iterator<Item = &Group> {
@@ -230,14 +237,32 @@ fn unknown(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
     if groups.is_empty() {
         return Ok(());
     }
+    let coroutines = units::counted(model::count(groups) as u64, "coroutine");
+    let rest = format!(" {coroutines}: {}", why_unknown(groups));
+    page.headline("UNKNOWN", &rest)?;
+    groups.iter().try_for_each(|group| {
+        let left = format!("  {}", group.title());
+        page.spread(&left, &group.place.at())?;
+        page.line(&format!("     ids {}", text::few(&group.members.ids)))?;
+        missing_wakes::lost(page, group)
+    })?;
+    page.gap()
+}
+
+/// The groups without a verdict: because records are missing, and because a filter kept records out.
+fn unknown_sections(groups: &[Group]) -> [Vec<&Group>; 2] {
+    let (filtered, others) = of(groups, Verdict::Unknown).partition(|group| is_filtered(group));
+    [others, filtered]
+}
+
+fn why_unknown(groups: &[&Group]) -> String {
     let lost = groups
         .iter()
         .fold(0, |sum: u64, group| sum.saturating_add(group.members.lost));
-    let coroutines = units::counted(model::count(groups) as u64, "coroutine");
     let running = groups
         .iter()
         .all(|group| group.group_verdict.judged.fact == Fact::Running);
-    let why = match lost {
+    match lost {
         _ if groups.iter().all(|group| is_filtered(group)) => {
             "a filter excluded their last events".to_owned()
         }
@@ -249,16 +274,7 @@ fn unknown(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
             "{} lost; a wake or a run may be among them",
             units::counted(lost, "event")
         ),
-    };
-    let rest = format!(" {coroutines}: {why}");
-    page.headline("UNKNOWN", &rest)?;
-    groups.iter().try_for_each(|group| {
-        let left = format!("  {}", group.title());
-        page.spread(&left, &group.place.at())?;
-        page.line(&format!("     ids {}", text::few(&group.members.ids)))?;
-        missing_wakes::lost(page, group)
-    })?;
-    page.gap()
+    }
 }
 
 fn is_filtered(group: &Group) -> bool {

@@ -101,22 +101,24 @@ impl Evidence {
             lost_records,
             lost_meanwhile,
             ready_ns: proof::ready_ns(model, members),
-            proof: proof(context, members),
+            proof: context.proof(super::oldest(members)),
         }
     }
 }
 
-fn proof(context: &Context, members: &[Member]) -> Proof {
-    let (oldest, judgement) = oldest(members);
-    proof::of(
-        context.model,
-        context.names,
-        oldest,
-        &judgement,
-        context.closings.get(&oldest.id),
-        context.blocks.of(oldest.id),
-        context.inspection_of(oldest),
-    )
+impl Context<'_> {
+    /// The proof of the verdict on a coroutine.
+    pub fn proof(&self, (coroutine, judgement): Member) -> Proof {
+        proof::of(
+            self.model,
+            self.names,
+            coroutine,
+            &judgement,
+            self.closings.get(&coroutine.id),
+            self.blocks.of(coroutine.id),
+            self.inspection_of(coroutine),
+        )
+    }
 }
 
 fn joined_by(model: &Model, members: &[Member]) -> Vec<u32> {

@@ -92,7 +92,7 @@ fn ends<'t, T>(all: &'t [T], view: &StuckView) -> (&'t [T], usize, &'t [T]) {
 }
 
 /// The reason: `deadlock: each waits for a lock that the next one holds, ..; no wake since`.
-fn why(deadlock: &Deadlock) -> String {
+pub fn why(deadlock: &Deadlock) -> String {
     let mut first_blockers = deadlock.cycle.iter().map(|link| link.blockers.first());
     let are_holders = first_blockers.all(|by| by.is_some_and(|by| by.how == "holder"));
     let what = match (&deadlock.cycle[..], are_holders) {

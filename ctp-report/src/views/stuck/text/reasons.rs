@@ -287,7 +287,8 @@ fn age(group: &Group) -> String {
     }
 }
 
-fn detail(group: &Group) -> String {
+/// Says how long a waiting group has waited, and what is usual.
+pub fn detail(group: &Group) -> String {
     let age = age(group);
     let Judgement { fact, reason, .. } = group.group_verdict.judged;
     match (reason, fact, group.evidence.usual) {

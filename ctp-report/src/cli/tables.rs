@@ -1,0 +1,80 @@
+//! The options of exports as tables.
+
+use std::path::PathBuf;
+
+use ctp_trace::record::Nanos;
+
+use super::options::{ExchangeArgs, FilterArgs, Target};
+use crate::config::ignore::Ignore;
+use crate::config::{StuckView, TableFormat, TablesView};
+use crate::output;
+
+/// Rejects a missing output, a format that this build does not have, and filters.
+///
+/// # Errors
+/// The text for the user.
+pub(super) fn check(exchange: &ExchangeArgs, filter: &FilterArgs) -> Result<(), &'static str> {
+    let Some(target) = exchange.export.filter(|target| target.is_tables()) else {
+        return Ok(());
+    };
+    format(target)?;
+    if output_of(exchange).is_none() {
+        return Err(match target {
+            Target::Sqlite => "--export sqlite writes a database: name the file with -o FILE",
+            _ => "an export as tables writes a folder: name it with -o DIR",
+        });
+    }
+    if filter.are_given() {
+        return Err(
+            "filters do not apply to tables, which have all of the trace: use WHERE in a query",
+        );
+    }
+    Ok(())
+}
+
+/// The view, if an export as tables was requested.
+pub(super) fn view(exchange: &ExchangeArgs, threshold: Nanos) -> Option<TablesView> {
+    Some(TablesView {
+        format: format(exchange.export?).ok()?,
+        output: output_of(exchange)?,
+        judged: StuckView {
+            threshold,
+            fail: false,
+            all_ids: true,
+            ignore: Ignore::default(),
+            markdown: None,
+        },
+    })
+}
+
+/// The folder or file, which cannot be standard output.
+fn output_of(exchange: &ExchangeArgs) -> Option<PathBuf> {
+    let path = exchange.output.clone();
+    path.filter(|path| !output::is_stdout(path))
+}
+
+fn format(target: Target) -> Result<TableFormat, &'static str> {
+    match target {
+        Target::CsvTables => Ok(TableFormat::Csv),
+        #[cfg(feature = "parquet")]
+        Target::Parquet => Ok(TableFormat::Parquet),
+        #[cfg(feature = "sqlite")]
+        Target::Sqlite => Ok(TableFormat::Sqlite),
+        #[cfg(not(feature = "parquet"))]
+        Target::Parquet => {
+            Err("this build has no Parquet: build ctp-report with the feature `parquet`")
+        }
+        #[cfg(not(feature = "sqlite"))]
+        Target::Sqlite => {
+            Err("this build has no SQLite: build ctp-report with the feature `sqlite`")
+        }
+        _ => Err("not a format of tables"),
+    }
+}
+
+impl Target {
+    /// Whether the format is that of tables.
+    pub(super) fn is_tables(self) -> bool {
+        matches!(self, Target::Parquet | Target::Sqlite | Target::CsvTables)
+    }
+}

@@ -1,0 +1,110 @@
+//! `--export parquet`, `sqlite` and `csv-tables`: all of a trace as tables, for SQL and for data frames.
+//!
+//! - `schema` describes the tables, and `rows` fills them from a trace.
+//! - `value` has the values of a row, and the trait of the writers.
+//! - `csv` and `parquet` write a file for each table into a folder of a `dataset`, which may have many
+//!   traces. `sqlite` writes a database.
+
+mod csv;
+mod dataset;
+#[cfg(test)]
+mod documentation;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod rows;
+pub mod schema;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod value;
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use ctp_trace::TraceModel;
+use ctp_trace::record::Record;
+
+use crate::config::{Config, StuckView, TableFormat, TablesView};
+use crate::document;
+use crate::load::{self, Input, Model};
+use crate::names::Names;
+use crate::names::call_stacks::CallStacks;
+use crate::text::units;
+use crate::views::stuck;
+use rows::Rows;
+use schema::TABLES;
+use value::TableWriter;
+
+/// What the rows are made from, apart from the records.
+struct Source<'s> {
+    input: &'s Input<'s>,
+    /// The whole trace.
+    model: &'s Model,
+    /// The trace until processes dropped their coroutines in order to end, from which verdicts follow.
+    judged: &'s Model,
+    names: &'s Names,
+    stacks: &'s CallStacks,
+}
+
+/// Writes the tables. The first pass over the trace collects names, and the second writes rows as
+/// records are read.
+///
+/// # Errors
+/// If the trace cannot be read or has no coroutine, or the output cannot be written.
+pub fn show(config: &Config, view: &TablesView, out: &mut dyn Write) -> Result<()> {
+    let input = load::open(config)?;
+    let model = input.model(|_, _| {}, |_, _| {})?;
+    model.check_not_empty()?;
+    let earlier = input.before_shutdown(&model)?;
+    let judged = earlier.as_ref().unwrap_or(&model);
+    let mut names = document::names(config, &input, &model);
+    let stacks = document::call_stacks(config, &input, judged, &mut names);
+    document::warn(&model);
+    document::notice(names.misses());
+    let source = Source {
+        input: &input,
+        model: &model,
+        judged,
+        names: &names,
+        stacks: &stacks,
+    };
+    let path = write(view, &source)?;
+    let events = units::counted(model.trace_model.totals().events, "event");
+    let message = format!(
+        "wrote {} ({events} and {} tables)",
+        path.display(),
+        TABLES.len()
+    );
+    document::confirm(config, Some(message), out)
+}
+
+/// Writes the tables in the requested format. Returns the path of the folder or file.
+fn write(view: &TablesView, source: &Source<'_>) -> Result<PathBuf> {
+    let (start, output) = (&source.model.start, view.output.as_path());
+    let fill = |writer: &mut dyn TableWriter| fill(&view.judged, source, writer);
+    match view.format {
+        TableFormat::Csv => dataset::write(output, start, |folder| {
+            fill(&mut csv::CsvFiles::create(folder)?)
+        }),
+        #[cfg(feature = "parquet")]
+        TableFormat::Parquet => dataset::write(output, start, |folder| {
+            fill(&mut parquet::ParquetFiles::create(folder)?)
+        }),
+        #[cfg(feature = "sqlite")]
+        TableFormat::Sqlite => sqlite::write(output, start, fill),
+    }
+}
+
+/// Writes all rows of the trace.
+fn fill(view: &StuckView, source: &Source<'_>, writer: &mut dyn TableWriter) -> Result<()> {
+    let mut rows = Rows::new(source.model, source.names, writer);
+    rows.definitions();
+    let take = |trace_model: &TraceModel, record: &Record| rows.take(trace_model, record);
+    source.input.model(take, |_, _| {})?;
+    rows.finish()?;
+    let judged = (source.judged, source.names, source.stacks);
+    stuck::explain(view, judged, |explained| {
+        rows.verdict(source.judged, explained)
+    })?;
+    writer.finish()
+}

@@ -1,0 +1,118 @@
+//! Writes the tables as Parquet files.
+//!
+//! Rows are collected by column, some ten thousand at a time, and written as a row group on a thread of
+//! its own. Times are stored as differences (`DELTA_BINARY_PACKED`), all other columns as numbers of a
+//! dictionary, and both are compressed with zstd.
+
+mod column;
+mod file;
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use anyhow::{Result, anyhow};
+
+use super::dataset::Folder;
+use super::schema::{TABLES, TableId};
+use super::value::{TableWriter, Value};
+use column::Column;
+use file::TableFile;
+
+/// Rows of a row group. As many as in a row group of DuckDB, which reads a group on one thread.
+const GROUP_ROWS: usize = 122_880;
+
+/// Maximum number of row groups that wait to be written, each of up to some megabytes.
+const MAX_WAITING: usize = 1;
+
+/// The columns of a row group, and the table to which they belong.
+type Group = (TableId, Vec<Column>);
+
+/// A file for each table.
+pub struct ParquetFiles {
+    /// The rows of each table that are not in a row group yet.
+    rows: Vec<Vec<Column>>,
+    thread: Option<WriterThread>,
+}
+
+struct WriterThread {
+    groups: SyncSender<Group>,
+    thread: JoinHandle<Result<()>>,
+}
+
+impl ParquetFiles {
+    /// Creates the files.
+    ///
+    /// # Errors
+    /// If a file or the thread cannot be created.
+    pub fn create(folder: &Folder) -> Result<Self> {
+        let files = TABLES.iter().map(|table| {
+            let file = folder.create(table.name, "parquet")?;
+            TableFile::create(table, file)
+        });
+        let files: Vec<TableFile> = files.collect::<Result<_>>()?;
+        let (groups, waiting) = sync_channel(MAX_WAITING);
+        let thread = thread::Builder::new().name("parquet".to_owned());
+        let thread = thread.spawn(move || write(files, &waiting))?;
+        Ok(ParquetFiles {
+            rows: TABLES.iter().map(Column::of_table).collect(),
+            thread: Some(WriterThread { groups, thread }),
+        })
+    }
+
+    /// Passes the collected rows of a table to the thread.
+    fn flush(&mut self, table: TableId) -> Result<()> {
+        let columns = std::mem::replace(
+            &mut self.rows[table as usize],
+            Column::of_table(table.table()),
+        );
+        let sent = match &self.thread {
+            Some(thread) => thread.groups.send((table, columns)).is_ok(),
+            None => false,
+        };
+        if sent { Ok(()) } else { self.join() }
+    }
+
+    /// Waits for the thread, which ends after an error, or once there are no more groups.
+    fn join(&mut self) -> Result<()> {
+        let Some(WriterThread { groups, thread }) = self.thread.take() else {
+            return Err(anyhow!("the thread that writes has ended"));
+        };
+        drop(groups);
+        thread
+            .join()
+            .unwrap_or_else(|_| Err(anyhow!("the thread that writes panicked")))
+    }
+}
+
+/// Writes row groups until there are no more.
+fn write(mut files: Vec<TableFile>, groups: &Receiver<Group>) -> Result<()> {
+    for (table, columns) in groups {
+        files[table as usize].write(&columns)?;
+    }
+    files.into_iter().try_for_each(TableFile::finish)
+}
+
+impl TableWriter for ParquetFiles {
+    fn row(&mut self, table: TableId, values: &[Value<'_>]) -> Result<()> {
+        let columns = &mut self.rows[table as usize];
+        for (column, value) in columns.iter_mut().zip(values) {
+            column.push(*value);
+        }
+        if columns
+            .first()
+            .is_some_and(|column| column.rows() == GROUP_ROWS)
+        {
+            self.flush(table)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        for table in TableId::ALL {
+            if self.rows[table as usize][0].rows() != 0 {
+                self.flush(table)?;
+            }
+        }
+        self.join()
+    }
+}

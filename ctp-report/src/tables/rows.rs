@@ -1,0 +1,187 @@
+//! Turns a trace into the rows of the tables. Events, waits and wakes become rows as they are read, and
+//! are not kept in memory.
+
+mod aggregates;
+mod coroutines;
+mod definitions;
+mod events;
+mod references;
+mod verdicts;
+mod waits;
+
+use anyhow::{Error, Result};
+use ctp_trace::TraceModel;
+use ctp_trace::model::Coroutine;
+use ctp_trace::record::{Act, Event, EventCounts, ProcessExit, ProcessId, Record, ThreadEvent};
+
+use crate::load::Model;
+use crate::names::Names;
+use crate::tables::schema::TableId;
+use crate::tables::value::{TableWriter, Value};
+use crate::views::stuck::Explained;
+use aggregates::Aggregates;
+use references::References;
+use waits::WakeCalls;
+
+/// Turns records into rows, in the order of the trace.
+pub struct Rows<'a> {
+    about: About<'a>,
+    references: References,
+    aggregates: Aggregates,
+    calls: WakeCalls,
+    out: Output<'a>,
+}
+
+/// The trace, read before, and the names of its places.
+#[derive(Clone, Copy)]
+struct About<'a> {
+    model: &'a Model,
+    names: &'a Names,
+}
+
+/// A writer that keeps its first error.
+struct Output<'a> {
+    writer: &'a mut dyn TableWriter,
+    failed: Option<Error>,
+}
+
+impl Output<'_> {
+    /// Stores a row, unless an earlier row could not be stored.
+    fn row(&mut self, table: TableId, values: &[Value<'_>]) {
+        debug_assert_eq!(values.len(), table.table().columns.len(), "{table:?}");
+        if self.failed.is_none() {
+            self.failed = self.writer.row(table, values).err();
+        }
+    }
+}
+
+impl<'a> Rows<'a> {
+    /// Creates the rows of a trace. `model` is the result of an earlier pass over the trace.
+    pub fn new(model: &'a Model, names: &'a Names, writer: &'a mut dyn TableWriter) -> Self {
+        Rows {
+            about: About { model, names },
+            references: References::of(model),
+            aggregates: Aggregates::default(),
+            calls: WakeCalls::default(),
+            out: Output {
+                writer,
+                failed: None,
+            },
+        }
+    }
+
+    /// Writes the rows that do not depend on events.
+    pub fn definitions(&mut self) {
+        definitions::write(self.about, &self.references, &mut self.out);
+    }
+
+    /// Takes the next record, which `trace_model` has not seen yet.
+    pub fn take(&mut self, trace_model: &TraceModel, record: &Record) {
+        match record {
+            Record::Event(event) => self.event(trace_model, event),
+            Record::ThreadEvent(thread_event) => self.thread_event(trace_model, thread_event),
+            Record::Aggregate(aggregate) => self.aggregates.note(aggregate),
+            Record::EventCounts(counts) => self.account(trace_model, counts),
+            Record::ProcessEnd(end) if end.how == ProcessExit::Exec => {
+                self.replaced(trace_model, end.process);
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes an event of a coroutine, and the wait that the event ended.
+    fn event(&mut self, trace_model: &TraceModel, event: &Event) {
+        let coroutine = trace_model.get(event.coroutine);
+        events::event(&self.references, coroutine, event, &mut self.out);
+        if let Some(coroutine) = coroutine {
+            let end = waits::End::of(coroutine, event);
+            let call = self.calls.take_before(event);
+            if let Some(end) = end {
+                waits::write(
+                    (self.about, &self.references),
+                    coroutine,
+                    (end, call),
+                    &mut self.out,
+                );
+            }
+        }
+    }
+
+    fn thread_event(&mut self, trace_model: &TraceModel, thread_event: &ThreadEvent) {
+        let about = (&self.references, trace_model);
+        match &thread_event.act {
+            Act::Wake(call) => {
+                self.calls.note(about, thread_event, call);
+                events::wake(about, thread_event, call, &mut self.out);
+            }
+            _ => events::thread_event(about, thread_event, &mut self.out),
+        }
+    }
+
+    /// Takes the final account of a coroutine. The model forgets the coroutine if it has ended.
+    fn account(&mut self, trace_model: &TraceModel, counts: &EventCounts) {
+        let Some(coroutine) = trace_model.get(counts.coroutine) else {
+            return;
+        };
+        if coroutines::is_over(coroutine, counts) {
+            let lost = counts.attempted.saturating_sub(counts.recorded);
+            let lost = lost.max(coroutine.account.lost());
+            // A filter may have kept out the run and the death after the last wait.
+            self.last_wait(coroutine, true);
+            self.coroutine(coroutine, lost, true);
+        }
+    }
+
+    /// Takes the end of a process whose image was replaced. The model forgets its coroutines.
+    fn replaced(&mut self, trace_model: &TraceModel, process: ProcessId) {
+        let all = trace_model.coroutines().into_iter();
+        for coroutine in all.filter(|coroutine| coroutine.process == process) {
+            self.last_wait(coroutine, false);
+            self.coroutine(coroutine, coroutine.account.lost(), false);
+        }
+    }
+
+    /// Writes the row of a coroutine, unless a damaged trace has the same coroutine twice.
+    /// `is_over` says that the final account has its death.
+    fn coroutine(&mut self, coroutine: &Coroutine, lost: u64, is_over: bool) {
+        let sums = self.aggregates.take(coroutine);
+        if self.references.note_written(coroutine.id) {
+            let about = (self.about, &self.references);
+            coroutines::write(about, coroutine, (&sums, lost, is_over), &mut self.out);
+        }
+    }
+
+    /// Writes the wait of which the trace has no end.
+    fn last_wait(&mut self, coroutine: &Coroutine, is_over: bool) {
+        if let Some(end) = waits::End::missing(coroutine, is_over) {
+            let call = self.calls.take(coroutine.id);
+            waits::write(
+                (self.about, &self.references),
+                coroutine,
+                (end, call),
+                &mut self.out,
+            );
+        }
+    }
+
+    /// Writes the coroutines that have not ended, or have no final account, and their waits.
+    ///
+    /// # Errors
+    /// If a row could not be stored.
+    pub fn finish(&mut self) -> Result<()> {
+        for coroutine in self.about.model.trace_model.coroutines() {
+            self.last_wait(coroutine, false);
+            self.coroutine(coroutine, coroutine.account.lost(), false);
+        }
+        self.out.failed.take().map_or(Ok(()), Err)
+    }
+
+    /// Writes the verdict on a coroutine. `judged` is the model from which the verdict follows.
+    ///
+    /// # Errors
+    /// If the row could not be stored.
+    pub fn verdict(&mut self, judged: &Model, explained: &Explained<'_>) -> Result<()> {
+        verdicts::write(judged, &self.references, explained, &mut self.out);
+        self.out.failed.take().map_or(Ok(()), Err)
+    }
+}
