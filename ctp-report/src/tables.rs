@@ -12,7 +12,11 @@ mod documentation;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod rows;
-pub mod schema;
+#[cfg_attr(
+    not(all(feature = "parquet", feature = "sqlite")),
+    allow(dead_code, reason = "only these formats have types and comments")
+)]
+mod schema;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod value;

@@ -1,5 +1,9 @@
 //! Exports as tables. The trace's own records are the truth.
 
+#[cfg(feature = "parquet")]
+mod fleet;
+#[cfg(all(feature = "sqlite", feature = "parquet"))]
+mod formats;
 mod outputs;
 mod read;
 mod records;
@@ -97,30 +101,4 @@ fn check_proof(page: &str, id: &str, proof: &str) -> usize {
     let lines: String = proof.lines().map(|line| format!("     {line}\n")).collect();
     assert!(below.starts_with(&lines), "{lines}\n{below}");
     1
-}
-
-#[cfg(all(feature = "sqlite", feature = "parquet"))]
-// CT-20
-#[test]
-fn formats_have_the_same_rows_and_keys_resolve() {
-    let test_dir = TestDir::new();
-    for name in TRACES {
-        let tables = Tables::of(&test_dir, name).unwrap();
-        let database = read::database(&test_dir, name);
-        let mut check = database.prepare("PRAGMA foreign_key_check").unwrap();
-        let broken = check.query_map([], |row| row.get::<_, String>(0)).unwrap();
-        let broken: Vec<String> = broken.flatten().collect();
-        assert!(broken.is_empty(), "{name}: {broken:?}");
-        let folder = read::parquet_folder(&test_dir, name);
-        for table in read::NAMES {
-            let mut expected = tables.plain(table).to_vec();
-            let file = folder.join(format!("{table}.parquet"));
-            assert_eq!(read::of_parquet(&file), expected, "{name}: {table}");
-            // A database returns rows by key.
-            let mut stored = read::of_database(&database, table);
-            stored.sort_unstable();
-            expected.sort_unstable();
-            assert_eq!(stored, expected, "{name}: {table}");
-        }
-    }
 }

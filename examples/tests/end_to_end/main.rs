@@ -25,6 +25,7 @@ mod slow_site;
 mod stackful;
 mod stackful_program;
 mod support;
+mod tables;
 mod tokio_tasks;
 mod unprobed;
 mod why;

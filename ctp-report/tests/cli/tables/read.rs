@@ -1,4 +1,4 @@
-//! Reads tables back: from comma-separated values, and with the features also from SQLite and Parquet.
+//! Reads tables of comma-separated values back.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ pub const NAMES: [&str; 8] = [
 ];
 
 /// The values of a row; missing values are `None`.
-type Values = Vec<Option<String>>;
+pub type Values = Vec<Option<String>>;
 
 /// The tables of a trace, by name.
 pub struct Tables(BTreeMap<String, Table>);
@@ -31,7 +31,7 @@ struct Table {
 /// A row.
 pub struct Row<'t> {
     columns: &'t [String],
-    values: &'t Values,
+    pub values: &'t Values,
 }
 
 /// The folder of the only trace in a dataset.
@@ -71,11 +71,6 @@ impl Tables {
     pub fn rows(&self, table: &str) -> impl Iterator<Item = Row<'_>> {
         let Table { columns, rows } = &self.0[table];
         rows.iter().map(|values| Row { columns, values })
-    }
-
-    /// The values of a table, without the names of columns.
-    pub fn plain(&self, table: &str) -> &[Values] {
-        &self.0[table].rows
     }
 }
 
@@ -130,76 +125,4 @@ fn value(text: &str) -> (Option<String>, &str) {
         }
         value.push('"');
     }
-}
-
-/// Exports a trace as a database, and opens it.
-#[cfg(feature = "sqlite")]
-pub fn database(test_dir: &TestDir, name: &str) -> rusqlite::Connection {
-    let (file, output) = (format!("{name}.data"), format!("{name}.sqlite"));
-    test_dir.text(&["-i", &file, "--export", "sqlite", "-o", &output]);
-    rusqlite::Connection::open(test_dir.path(&output)).unwrap()
-}
-
-/// The rows of a table, without the columns that are the same in all rows.
-#[cfg(feature = "sqlite")]
-pub fn of_database(database: &rusqlite::Connection, table: &str) -> Vec<Values> {
-    let mut all = database
-        .prepare(&format!("SELECT * FROM {table} ORDER BY rowid"))
-        .unwrap();
-    let columns = all.column_count() - 2;
-    let kinds: Vec<bool> = all.column_names()[..columns]
-        .iter()
-        .map(|name| name.starts_with("is_"))
-        .collect();
-    let rows = all.query_map([], |row| {
-        let values = kinds.iter().enumerate();
-        values
-            .map(|(index, is_flag)| Ok(shown(row.get(index)?, *is_flag)))
-            .collect()
-    });
-    rows.unwrap().map(Result::unwrap).collect()
-}
-
-#[cfg(feature = "sqlite")]
-fn shown(value: rusqlite::types::Value, is_flag: bool) -> Option<String> {
-    use rusqlite::types::Value;
-    match value {
-        Value::Null => None,
-        Value::Integer(flag) if is_flag => Some((flag != 0).to_string()),
-        Value::Integer(number) => Some(number.to_string()),
-        Value::Text(text) => Some(text),
-        other => panic!("{other:?}"),
-    }
-}
-
-/// Exports a trace as Parquet files. Returns their folder.
-#[cfg(feature = "parquet")]
-pub fn parquet_folder(test_dir: &TestDir, name: &str) -> PathBuf {
-    let (file, output) = (format!("{name}.data"), format!("{name}.parquet"));
-    test_dir.text(&["-i", &file, "--export", "parquet", "-o", &output]);
-    only_trace(&test_dir.path(&output))
-}
-
-/// The rows of a Parquet file.
-#[cfg(feature = "parquet")]
-pub fn of_parquet(file: &Path) -> Vec<Values> {
-    use parquet::file::reader::{FileReader as _, SerializedFileReader};
-    use parquet::record::Field;
-    let reader = SerializedFileReader::new(fs::File::open(file).unwrap()).unwrap();
-    let rows = reader.get_row_iter(None).unwrap();
-    let shown = |field: &Field| match field {
-        Field::Null => None,
-        Field::Bool(flag) => Some(flag.to_string()),
-        Field::Long(number) => Some(number.to_string()),
-        Field::ULong(number) => Some(number.to_string()),
-        Field::Str(text) => Some(text.clone()),
-        other => panic!("{other:?}"),
-    };
-    rows.map(|row| {
-        let row = row.unwrap();
-        row.get_column_iter()
-            .map(|(_, field)| shown(field))
-            .collect()
-    })
-    .collect()
 }
