@@ -115,13 +115,13 @@ fn queries_of_the_page_answer_their_questions() {
         (Some(50), Some(3))
     );
 
-    let one = run_queries(directory, "one").expect("DuckDB is here");
-    let portable = one.iter().filter(|result| !result["sqlite"].is_null());
+    let of_web_1 = run_queries(directory, "one").expect("DuckDB is here");
+    let portable = of_web_1.iter().filter(|result| !result["sqlite"].is_null());
     assert_eq!(portable.clone().count(), 8);
     for title in portable.filter_map(|result| result["title"].as_str()) {
         assert_eq!(
-            rows(&one, title, "duckdb"),
-            rows(&one, title, "sqlite"),
+            rows(&of_web_1, title, "duckdb"),
+            rows(&of_web_1, title, "sqlite"),
             "{title}"
         );
     }
