@@ -10,7 +10,7 @@ use ctp_trace::record::{Nanos, Record};
 use serde_json::Value;
 use tempfile::tempdir;
 
-use crate::stackful_program::{Compared, Program, Recording, out_of_sight, records};
+use crate::stackful_program::{Compared, Program, Recording, records, stopped_early};
 use crate::support::{program, record, report, report_json};
 
 /// One of this many coroutines runs only once, as in the program.
@@ -47,7 +47,7 @@ fn exact_stacks(library: &str, count: u64) -> Compared {
         let records = records(directory.path());
         let compared = Compared::of(&records, &truth);
         assert_no_stack_is_wrong(&compared);
-        let mut lost = out_of_sight(&records).into_iter();
+        let mut lost = stopped_early(&records).into_iter();
         assert_eq!(lost.find(|number| !number.is_multiple_of(SILENT)), None);
         // A coroutine that waits since before the recording is not recorded.
         let recorded = (0..count).filter(|number| !number.is_multiple_of(SILENT));

@@ -210,7 +210,7 @@ fn waits(records: &[Record]) -> HashMap<(CoroutineId, Nanos), u64> {
 }
 
 /// The coroutines of which no event is recorded in the second half of a recording, by their numbers in the program.
-pub fn out_of_sight(records: &[Record]) -> BTreeSet<u64> {
+pub fn stopped_early(records: &[Record]) -> BTreeSet<u64> {
     let (mut latest, mut end) = (HashMap::new(), Nanos::default());
     for record in records {
         if let Record::Event(event) = record

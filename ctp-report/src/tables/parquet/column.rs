@@ -63,7 +63,8 @@ impl Column {
             (_, Value::Null) => {}
             (Values::Numbers(numbers), Value::Number(number)) => numbers.push(number),
             (Values::Numbers(numbers), Value::Unsigned(number)) => {
-                numbers.push(number.cast_signed());
+                // Columns of unsigned numbers have the same bytes.
+                numbers.push(i64::from_ne_bytes(number.to_ne_bytes()));
             }
             (Values::Flags(flags), Value::Flag(flag)) => flags.push(flag),
             (Values::Texts(texts, known), Value::Text(text)) => texts.push(shared(known, text)),

@@ -93,7 +93,7 @@ const FORMATS: [&str; 4] = ["perfetto", "speedscope", "pprof", "otlp"];
 
 // CT-20
 #[test]
-fn an_unknown_format_is_refused_with_the_known_ones() {
+fn unknown_format_is_refused() {
     let output = TestDir::new().report(&["--export", "svg"]);
     assert_eq!(output.status.code(), Some(2));
     for format in FORMATS {
