@@ -19,7 +19,7 @@ use clap_complete::Shell;
 use ctp_trace::escape::escaped_lines;
 
 use crate::config::ignore::Ignore;
-use crate::config::{Config, DEFAULT_INPUT, Detail, View};
+use crate::config::{Config, DEFAULT_INPUT, Detail, ManPages, View};
 use crate::output;
 use crate::terminal;
 use check::CheckArgs;
@@ -343,7 +343,10 @@ impl Cli {
         let title = self.flame.title.clone();
         let completions = self.completions.map(completions).map(View::Fixed);
         let manual = self.man.map(|directory| match directory {
-            Some(directory) => View::ManPages(directory),
+            Some(directory) => View::ManPages(ManPages {
+                directory,
+                pages: man_pages(),
+            }),
             None => View::Fixed(man()),
         });
         let fixed = completions.or(manual);
@@ -370,12 +373,21 @@ fn man() -> Vec<u8> {
     page
 }
 
-/// Writes the man pages of the program and its subcommands to a directory.
-///
-/// # Errors
-/// The directory cannot be written to.
-pub fn write_man_pages(directory: &Path) -> io::Result<()> {
-    clap_mangen::generate_to(command(), directory)
+/// The man pages of the program and its subcommands, each with its file name.
+fn man_pages() -> Vec<(String, Vec<u8>)> {
+    let mut program = command().disable_help_subcommand(true);
+    program.build();
+    let subcommands = program.get_subcommands().cloned();
+    let commands = subcommands.chain([program.clone()]);
+    commands
+        .map(|command| {
+            let manual = clap_mangen::Man::new(command);
+            let mut page = Vec::new();
+            // Writing to memory cannot fail.
+            let _ = manual.render(&mut page);
+            (manual.get_filename(), page)
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -106,8 +106,8 @@ pub enum View {
     Tables(TablesView),
     /// Completions or the man page, which need no trace.
     Fixed(Vec<u8>),
-    /// All man pages, written to this directory.
-    ManPages(PathBuf),
+    /// All man pages.
+    ManPages(ManPages),
 }
 
 impl View {
@@ -145,6 +145,15 @@ impl View {
             | View::ManPages(_) => false,
         }
     }
+}
+
+/// The man pages of the program and its subcommands.
+#[derive(Clone, Debug)]
+pub struct ManPages {
+    /// Where the pages are written.
+    pub directory: PathBuf,
+    /// The pages with their file names.
+    pub pages: Vec<(String, Vec<u8>)>,
 }
 
 /// Order and filters of the table of sites.

@@ -55,8 +55,8 @@ mod time_scale;
 pub use config::rules;
 pub use config::{
     By, CheckView, Config, Detail, DiffView, ExportView, FlameView, Format, HtmlView, LeastChange,
-    ProfileFormat, ProfileView, SiteField, SitesView, Sort, StacksView, StuckView, TableFormat,
-    TablesView, TimelineView, TrackFormat, TracksView, View, WhyView,
+    ManPages, ProfileFormat, ProfileView, SiteField, SitesView, Sort, StacksView, StuckView,
+    TableFormat, TablesView, TimelineView, TrackFormat, TracksView, View, WhyView,
 };
 pub use findings::gate::Status;
 pub use load::memory::end_when_too_large;

@@ -1,11 +1,11 @@
 //! Runs the requested view.
 
+use std::fs;
 use std::io::{self, Write};
 
 use anyhow::{Context as _, Result};
 
-use crate::cli;
-use crate::config::{Config, View};
+use crate::config::{Config, ManPages, View};
 use crate::findings::gate::Status;
 use crate::views::{
     check, diff, dump, export, flame, histogram, last_words, sites, stacks, stuck, timeline,
@@ -20,8 +20,8 @@ use crate::{html, tables};
 pub fn run(config: &Config, out: &mut dyn Write) -> Result<Status> {
     match &config.view {
         View::Fixed(text) => out.write_all(text)?,
-        View::ManPages(directory) => cli::write_man_pages(directory)
-            .with_context(|| format!("cannot write man pages to {}", directory.display()))?,
+        View::ManPages(manual) => write_pages(manual)
+            .with_context(|| format!("cannot write man pages to {}", manual.directory.display()))?,
         View::Sites(view) => sites::show(config, view, out)?,
         View::Stacks(view) => stacks::show(config, view, out)?,
         View::Stuck(view) => return stuck::show(config, view, out),
@@ -41,6 +41,11 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<Status> {
         View::Tables(view) => tables::show(config, view, out)?,
     }
     Ok(Status::Fine)
+}
+
+fn write_pages(manual: &ManPages) -> io::Result<()> {
+    let mut pages = manual.pages.iter();
+    pages.try_for_each(|(name, page)| fs::write(manual.directory.join(name), page))
 }
 
 /// Whether the error is only a closed output pipe.
