@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anstream::ColorChoice;
 use ctp_report::{
     By, CheckView, Config, Detail, DiffView, ExportView, FlameView, Format, HtmlView, LeastChange,
-    SiteField, SitesView, Sort, StacksView, StuckView, TimelineView, TracksView, View, WhyView, Width,
-    rules, run,
+    ProfileFormat, ProfileView, SiteField, SitesView, Sort, StacksView, StuckView, TimelineView,
+    TrackFormat, TracksView, View, WhyView, Width, rules, run,
 };
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::THRESHOLD;
@@ -111,6 +111,21 @@ fn check() -> CheckView {
     }
 }
 
+fn tracks(format: TrackFormat) -> View {
+    View::Tracks(TracksView {
+        format,
+        threshold: THRESHOLD,
+        output: None,
+    })
+}
+
+fn profile(format: ProfileFormat) -> View {
+    View::Profile(ProfileView {
+        format,
+        output: None,
+    })
+}
+
 fn views(id: u32, path: &Path) -> Vec<View> {
     let stdout = || PathBuf::from("-");
     let flame = |by, is_drawn: bool| FlameView {
@@ -158,9 +173,10 @@ fn views(id: u32, path: &Path) -> Vec<View> {
             format: Format::Jsonl,
             output: None,
         }),
-        View::Tracks(TracksView {
-            threshold: THRESHOLD,
-            output: None,
-        }),
+        tracks(TrackFormat::Chrome),
+        tracks(TrackFormat::Perfetto),
+        tracks(TrackFormat::Otlp),
+        profile(ProfileFormat::Speedscope),
+        profile(ProfileFormat::Pprof),
     ]
 }
