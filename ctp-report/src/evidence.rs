@@ -6,6 +6,7 @@ pub mod blockers;
 pub mod busy_threads;
 pub mod coroutine_stacks;
 pub mod figures;
+pub mod first_calls;
 pub mod ignored;
 pub mod inspected;
 pub mod joiners;

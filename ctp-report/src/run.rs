@@ -1,9 +1,8 @@
 //! Runs the requested view.
 
-use std::fs;
 use std::io::{self, Write};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
 use crate::config::{Config, ManPages, View};
 use crate::findings::gate::Status;
@@ -11,7 +10,7 @@ use crate::views::{
     check, diff, dump, export, flame, histogram, last_words, sites, stacks, stuck, timeline,
     tracks, tree, why,
 };
-use crate::{html, tables};
+use crate::{html, output, tables};
 
 /// Runs the requested view.
 ///
@@ -20,8 +19,7 @@ use crate::{html, tables};
 pub fn run(config: &Config, out: &mut dyn Write) -> Result<Status> {
     match &config.view {
         View::Fixed(text) => out.write_all(text)?,
-        View::ManPages(manual) => write_pages(manual)
-            .with_context(|| format!("cannot write man pages to {}", manual.directory.display()))?,
+        View::ManPages(manual) => write_pages(manual, out)?,
         View::Sites(view) => sites::show(config, view, out)?,
         View::Stacks(view) => stacks::show(config, view, out)?,
         View::Stuck(view) => return stuck::show(config, view, out),
@@ -43,9 +41,11 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<Status> {
     Ok(Status::Fine)
 }
 
-fn write_pages(manual: &ManPages) -> io::Result<()> {
-    let mut pages = manual.pages.iter();
-    pages.try_for_each(|(name, page)| fs::write(manual.directory.join(name), page))
+fn write_pages(manual: &ManPages, out: &mut dyn Write) -> Result<()> {
+    for (name, page) in &manual.pages {
+        output::save(&manual.directory.join(name), page, out)?;
+    }
+    Ok(())
 }
 
 /// Whether the error is only a closed output pipe.

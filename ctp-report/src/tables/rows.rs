@@ -12,8 +12,11 @@ mod waits;
 use anyhow::{Error, Result};
 use ctp_trace::TraceModel;
 use ctp_trace::model::Coroutine;
-use ctp_trace::record::{Act, Event, EventCounts, ProcessExit, ProcessId, Record, ThreadEvent};
+use ctp_trace::record::{
+    Act, Event, EventCounts, EventKind, ProcessExit, ProcessId, Record, ThreadEvent,
+};
 
+use crate::evidence::first_calls::FirstCalls;
 use crate::load::Model;
 use crate::names::Names;
 use crate::tables::schema::TableId;
@@ -21,14 +24,14 @@ use crate::tables::value::{TableWriter, Value};
 use crate::views::stuck::Explained;
 use aggregates::Aggregates;
 use references::References;
-use waits::WakeCalls;
+use waits::Call;
 
 /// Turns records into rows, in the order of the trace.
 pub struct Rows<'a> {
     about: About<'a>,
     references: References,
     aggregates: Aggregates,
-    calls: WakeCalls,
+    calls: FirstCalls<Call>,
     out: Output<'a>,
 }
 
@@ -62,7 +65,7 @@ impl<'a> Rows<'a> {
             about: About { model, names },
             references: References::of(model),
             aggregates: Aggregates::default(),
-            calls: WakeCalls::default(),
+            calls: FirstCalls::default(),
             out: Output {
                 writer,
                 failed: None,
@@ -95,7 +98,7 @@ impl<'a> Rows<'a> {
         events::event(&self.references, coroutine, event, &mut self.out);
         if let Some(coroutine) = coroutine {
             let end = waits::End::of(coroutine, event);
-            let call = self.calls.take_before(event);
+            let call = self.call_before(event);
             if let Some(end) = end {
                 waits::write(
                     (self.about, &self.references),
@@ -107,11 +110,26 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// The call that ended the wait before this event.
+    fn call_before(&mut self, event: &Event) -> Option<Call> {
+        match event.kind {
+            EventKind::Run | EventKind::Death => self.calls.take(event.coroutine),
+            EventKind::Suspend => {
+                self.calls.suspended(event);
+                None
+            }
+            EventKind::Birth => None,
+        }
+    }
+
     fn thread_event(&mut self, trace_model: &TraceModel, thread_event: &ThreadEvent) {
         let about = (&self.references, trace_model);
         match &thread_event.act {
             Act::Wake(call) => {
-                self.calls.note(about, thread_event, call);
+                if let Some(coroutine) = trace_model.get(call.coroutine) {
+                    let columns = || Call::of(about, thread_event, call);
+                    self.calls.note(coroutine, call, columns);
+                }
                 events::wake(about, thread_event, call, &mut self.out);
             }
             _ => events::thread_event(about, thread_event, &mut self.out),
@@ -124,8 +142,7 @@ impl<'a> Rows<'a> {
             return;
         };
         if coroutines::is_over(coroutine, counts) {
-            let lost = counts.attempted.saturating_sub(counts.recorded);
-            let lost = lost.max(coroutine.account.lost());
+            let lost = coroutine.account.lost_given(counts);
             // A filter may have kept out the run and the death after the last wait.
             self.last_wait(coroutine, true);
             self.coroutine(coroutine, lost, true);
@@ -136,8 +153,8 @@ impl<'a> Rows<'a> {
     fn replaced(&mut self, trace_model: &TraceModel, process: ProcessId) {
         let all = trace_model.coroutines().into_iter();
         for coroutine in all.filter(|coroutine| coroutine.process == process) {
-            self.last_wait(coroutine, false);
-            self.coroutine(coroutine, coroutine.account.lost(), false);
+            self.last_wait(coroutine, true);
+            self.coroutine(coroutine, coroutine.account.lost(), true);
         }
     }
 

@@ -1,5 +1,7 @@
 //! The rows of `traces`, `processes` and `sites`, which do not depend on events.
 
+use std::collections::BTreeSet;
+
 use ctp_trace::record::{Place, Process, Site};
 
 use super::references::References;
@@ -17,7 +19,10 @@ const AWAITED_BY: &str = " <- ";
 /// Writes all rows of these tables.
 pub fn write(about: About<'_>, references: &References, out: &mut Output<'_>) {
     trace(about.model, out);
-    for process in &about.model.processes {
+    // A damaged trace may describe a process twice.
+    let mut known = BTreeSet::new();
+    let processes = about.model.processes.iter();
+    for process in processes.filter(|process| known.insert(process.id)) {
         self::process(about.model, process, out);
     }
     for site in about.model.sites.values() {

@@ -1,10 +1,8 @@
 //! The rows of `waits`.
 
 use ctp_trace::TraceModel;
-use ctp_trace::hash::Map;
 use ctp_trace::model::Coroutine;
-use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, ThreadEvent, WaitKind, WakeCall};
-use ctp_trace::verdict::wakes_since;
+use ctp_trace::record::{Event, EventKind, Nanos, ThreadEvent, WaitKind, WakeCall};
 
 use super::references::References;
 use super::{About, Output, events};
@@ -55,63 +53,36 @@ fn last_suspend(coroutine: &Coroutine) -> Option<Event> {
         .filter(|last| last.kind == EventKind::Suspend)
 }
 
-/// The first call of `wake()` for each coroutine since its last run.
-#[derive(Default)]
-pub struct WakeCalls(Map<CoroutineId, FirstCall>);
-
 /// A call of `wake()`, as the columns of a wait.
 #[derive(Clone, Copy)]
-pub struct FirstCall {
+pub struct Call {
     at: Nanos,
     tid: u64,
     by: Value<'static>,
     site: Value<'static>,
 }
 
-impl WakeCalls {
-    /// Notes a call, unless a run has seen this wake. A wake is counted first and dated afterwards, so a
-    /// run may have seen a wake that is recorded later.
-    pub fn note(
-        &mut self,
+impl Call {
+    /// The columns of a call.
+    pub fn of(
         (references, trace_model): (&References, &TraceModel),
         thread_event: &ThreadEvent,
         call: &WakeCall,
-    ) {
-        let coroutine = trace_model.get(call.coroutine);
-        if coroutine.is_some_and(|coroutine| is_new(coroutine, call)) {
-            self.0.entry(call.coroutine).or_insert_with(|| FirstCall {
-                at: thread_event.at,
-                tid: thread_event.tid,
-                by: references.waker(trace_model, call.by),
-                site: references.site(call.site),
-            });
+    ) -> Self {
+        Call {
+            at: thread_event.at,
+            tid: thread_event.tid,
+            by: references.waker(trace_model, call.by),
+            site: references.site(call.site),
         }
     }
-
-    /// Takes the call before this event, if the event is a run or the death.
-    pub fn take_before(&mut self, event: &Event) -> Option<FirstCall> {
-        match event.kind {
-            EventKind::Run | EventKind::Death => self.take(event.coroutine),
-            EventKind::Birth | EventKind::Suspend => None,
-        }
-    }
-
-    /// Takes the call for a coroutine.
-    pub fn take(&mut self, id: CoroutineId) -> Option<FirstCall> {
-        self.0.remove(&id)
-    }
-}
-
-fn is_new(coroutine: &Coroutine, call: &WakeCall) -> bool {
-    let known = coroutine.last.map_or(0, |last| last.wake_seen);
-    coroutine.is_alive() && wakes_since(call.count, known).is_some_and(|wakes| 0 < wakes)
 }
 
 /// Writes a wait and the call that ended it.
 pub fn write(
     (about, references): (About<'_>, &References),
     coroutine: &Coroutine,
-    (end, call): (End, Option<FirstCall>),
+    (end, call): (End, Option<Call>),
     out: &mut Output<'_>,
 ) {
     let suspend = &end.suspend;

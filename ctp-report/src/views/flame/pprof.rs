@@ -72,7 +72,7 @@ fn profile(model: &Model, samples: &Samples) -> Message {
     profile.number(DEFAULT_SAMPLE_TYPE, tables.text(SHOWN_FIRST));
     if !model.has_all_events() {
         let lost = units::counted(model.lost(), "event");
-        let comment = format!("approximate, since {lost} were lost");
+        let comment = format!("approximate: not all events are in the trace ({lost} lost)");
         profile.number(COMMENT, tables.text(&comment));
     }
     tables.append_to(&mut profile);

@@ -10,8 +10,9 @@ use ctp_trace::record::{
     Act, Close, CoroutineId, Event, EventKind, Nanos, ProcessId, Record, SiteId, ThreadEvent,
     WakeCall,
 };
-use ctp_trace::verdict::{Judgement, Verdict, wakes_since};
+use ctp_trace::verdict::{Judgement, Verdict};
 
+use crate::evidence::first_calls::FirstCalls;
 use crate::evidence::selection::Selection;
 use crate::evidence::{self, Member, resource};
 use crate::load::Model;
@@ -30,8 +31,7 @@ pub struct Tracks<'a> {
     /// The coroutines that are alive at the end, with their verdicts.
     judged: Vec<Member<'a>>,
     bad: HashSet<CoroutineId>,
-    /// By coroutine: the first `wake()` call since its last run.
-    calls: HashMap<CoroutineId, (ThreadEvent, WakeCall)>,
+    calls: FirstCalls<(ThreadEvent, WakeCall)>,
     arrows: u64,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Tracks<'a> {
             pids: pids.collect(),
             judged,
             bad,
-            calls: HashMap::new(),
+            calls: FirstCalls::default(),
             arrows: 0,
         }
     }
@@ -101,11 +101,12 @@ impl<'a> Tracks<'a> {
         match event.kind {
             EventKind::Run => self.arrive(coroutine, event, sink),
             EventKind::Death => {
-                self.calls.remove(&coroutine.id);
+                self.calls.take(coroutine.id);
                 let is_shown = self.shows(coroutine.born, event.at);
                 sink.end(Track::of(coroutine), event.at, is_shown);
             }
-            _ => {}
+            EventKind::Suspend => self.calls.suspended(event),
+            EventKind::Birth => {}
         }
     }
 
@@ -178,14 +179,10 @@ impl<'a> Tracks<'a> {
     ) {
         let thread = self.thread(thread_event.process, thread_event.tid);
         match &thread_event.act {
-            Act::Wake(call)
-                if trace_model
-                    .get(call.coroutine)
-                    .is_some_and(|coroutine| is_new(coroutine, call)) =>
-            {
-                self.calls
-                    .entry(call.coroutine)
-                    .or_insert((*thread_event, *call));
+            Act::Wake(call) => {
+                if let Some(coroutine) = trace_model.get(call.coroutine) {
+                    self.calls.note(coroutine, call, || (*thread_event, *call));
+                }
             }
             Act::Close(close) if self.shows(thread_event.at, thread_event.at) => {
                 let what = format!("closes {}", self.thing(close));
@@ -209,7 +206,7 @@ impl<'a> Tracks<'a> {
     /// Writes what led to a run: how long the coroutine was ready, and an arrow from the `wake()` call
     /// to the run. Arrows begin and end at slices.
     fn arrive(&mut self, coroutine: &Coroutine, run: &Event, sink: &mut dyn TrackSink) {
-        let Some((thread_event, call)) = self.calls.remove(&coroutine.id) else {
+        let Some((thread_event, call)) = self.calls.take(coroutine.id) else {
             return;
         };
         if run.at < thread_event.at || !self.shows(thread_event.at, run.at) {
@@ -244,6 +241,9 @@ impl<'a> Tracks<'a> {
         let all = self.judged.iter();
         for (coroutine, judgement) in all.filter(|(coroutine, _)| selection.has(coroutine.id)) {
             self.end(coroutine, judgement, sink);
+            let end = self.model.trace_model.end_of(coroutine.process);
+            let is_shown = self.shows(coroutine.born, end);
+            sink.end(Track::of(coroutine), end, is_shown);
         }
     }
 
@@ -337,11 +337,4 @@ impl<'a> Tracks<'a> {
 /// Whether a coroutine with this verdict needs attention: it is stuck, or blocks its thread.
 fn is_bad(judgement: &Judgement) -> bool {
     judgement.verdict.is_stuck() || judgement.verdict == Verdict::Busy
-}
-
-/// Whether no run of the coroutine has seen this wake yet. A run may have seen a wake that is
-/// recorded later, because a wake is counted first and timestamped afterwards.
-fn is_new(coroutine: &Coroutine, call: &WakeCall) -> bool {
-    let known = coroutine.last.map_or(0, |last| last.wake_seen);
-    coroutine.is_alive() && wakes_since(call.count, known).is_some_and(|wakes| 0 < wakes)
 }

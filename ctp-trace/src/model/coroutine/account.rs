@@ -98,6 +98,13 @@ impl Account {
         missing.saturating_add(self.unread_at_the_end())
     }
 
+    /// What [`lost`](Self::lost) is once the trace has these final counts.
+    pub fn lost_given(&self, event_counts: &EventCounts) -> u64 {
+        let mut closed = self.clone();
+        closed.note_event_counts(event_counts);
+        closed.lost()
+    }
+
     /// Events that only the aggregate, if there is one, includes.
     pub fn summed_up(&self) -> u64 {
         let others = if self.is_summed_up() {

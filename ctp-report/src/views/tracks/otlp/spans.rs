@@ -36,10 +36,17 @@ struct Lifetime {
     from: Nanos,
     waits: u64,
     /// The latest wait. The wake that ended it is not known yet.
-    latest: Option<Value>,
+    latest: Option<Wait>,
     events: Vec<Value>,
     dropped_events: u64,
     stuck: Option<String>,
+}
+
+/// A wait and its end.
+#[derive(Debug)]
+struct Wait {
+    end: Nanos,
+    span: Value,
 }
 
 impl<'a> Sink<'a> {
@@ -52,7 +59,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Ends the spans of coroutines that are alive. Returns the number of spans, or the first error.
+    /// Ends the spans of coroutines that ended with the image of their process. Returns the number of spans, or the first error.
     pub fn finish(mut self) -> io::Result<u64> {
         while let Some(((process, id), lifetime)) = self.alive.pop_first() {
             let end = self.model.trace_model.end_of(process);
@@ -76,7 +83,7 @@ impl<'a> Sink<'a> {
         end: Nanos,
     ) {
         if let Some(wait) = lifetime.latest.take() {
-            self.lines.add(wait);
+            self.lines.add(wait.span);
         }
         let attributes = [
             attribute("coroutine.id", &id.0.into()),
@@ -187,10 +194,12 @@ impl TrackSink for Sink<'_> {
         }
         lifetime.waits += 1;
         let (number, earlier) = (lifetime.waits, lifetime.latest.take());
-        earlier.into_iter().for_each(|wait| self.lines.add(wait));
-        let wait = self.wait(id, number, &slice);
+        if let Some(earlier) = earlier {
+            self.lines.add(earlier.span);
+        }
+        let (end, span) = (slice.to, self.wait(id, number, &slice));
         if let Some((_, lifetime)) = self.lifetime(track) {
-            lifetime.latest = Some(wait);
+            lifetime.latest = Some(Wait { end, span });
         }
     }
 
@@ -210,8 +219,10 @@ impl TrackSink for Sink<'_> {
         let link = self.link(&wake);
         let latest = self.lifetime(wake.woken);
         let latest = latest.and_then(|(_, lifetime)| lifetime.latest.as_mut());
-        if let (Some(link), Some(wait)) = (link, latest) {
-            wait["links"] = json!([link]);
+        // The wait that ended with this run may not be in the trace.
+        let ended = latest.filter(|wait| wait.end == wake.run_at);
+        if let (Some(link), Some(wait)) = (link, ended) {
+            wait.span["links"] = json!([link]);
         }
     }
 

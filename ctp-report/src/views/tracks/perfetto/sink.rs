@@ -184,7 +184,7 @@ impl TrackSink for Sink<'_> {
         }
         if !is_open {
             self.begin(SLICE_END, track);
-            self.put(slice.to);
+            self.put(slice.to.max(slice.from));
         }
     }
 
