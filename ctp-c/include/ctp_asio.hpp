@@ -137,7 +137,9 @@ await_token expiry_of(const Timer &timer, const char *file = __builtin_FILE(),
     std::uint64_t deadline_ns = 0;
     if constexpr (std::is_same_v<typename Timer::clock_type, std::chrono::steady_clock>) {
         const std::chrono::nanoseconds since_boot = timer.expiry().time_since_epoch();
-        if (since_boot.count() > 0) deadline_ns = static_cast<std::uint64_t>(since_boot.count());
+        // A timer that never expires is a condition variable: it ends by cancel().
+        const bool expires = timer.expiry() != Timer::time_point::max();
+        if (expires && since_boot.count() > 0) deadline_ns = static_cast<std::uint64_t>(since_boot.count());
     }
     return {ctp::timer(deadline_ns), {file, line}};
 }

@@ -78,6 +78,11 @@ public:
 private:
     void run() noexcept {
         trace_.run();
+        // The recorder may have come after the constructor.
+        if (!has_waker_) {
+            waker_ = trace_.waker();
+            has_waker_ = trace_.id() != 0;
+        }
         is_running_ = true;
         runs_++;
     }
@@ -90,6 +95,7 @@ private:
     std::uint64_t runs_ = 0;
     std::uint32_t waits_ = 0;
     bool is_running_ = false;
+    bool has_waker_ = false;
 };
 
 using asio_trace_ptr = std::shared_ptr<asio_trace>;

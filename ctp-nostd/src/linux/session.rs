@@ -81,9 +81,12 @@ pub(super) fn has_attached() -> bool {
     !STATE.session.load(Ordering::Acquire).is_null()
 }
 
-/// Counts an attempt to attach. True if it is the first.
+/// Counts the first attempt to attach. False if there was one before, which may still go on: then the
+/// count must stay the number of that attachment, so that a fork gets the next number.
 pub(super) fn is_first_attempt() -> bool {
-    ATTACHMENTS.fetch_add(1, Ordering::Relaxed) == 0
+    ATTACHMENTS
+        .compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed)
+        .is_ok()
 }
 
 /// Uses the words of this page from now on to find out whether this process is attached (AT3).
