@@ -15,7 +15,8 @@ run() {
     "$@"
 }
 
-cargo build --release -p ctp-record -p ctp-report -p ctp-examples
+# Without Parquet and SQLite, which take long to compile and are not shown here.
+cargo build --release --locked --no-default-features -p ctp-record -p ctp-report -p ctp-examples
 
 "$bin/two_transfers" &
 unmodified=$!
