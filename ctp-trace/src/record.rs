@@ -189,6 +189,19 @@ pub enum CoroutineKind {
     Bare,
 }
 
+impl CoroutineKind {
+    /// The word for this kind in dumps and tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            CoroutineKind::Future => "future",
+            CoroutineKind::Stackful => "stackful",
+            CoroutineKind::Thread => "thread",
+            CoroutineKind::Bare => "bare",
+            CoroutineKind::Unknown => "unknown",
+        }
+    }
+}
+
 /// A coroutine and the facts that are known from its birth.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Birth {

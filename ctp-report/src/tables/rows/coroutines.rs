@@ -1,7 +1,7 @@
 //! The rows of `coroutines`.
 
 use ctp_trace::model::Coroutine;
-use ctp_trace::record::{CoroutineKind, EventCounts, EventKind};
+use ctp_trace::record::{EventCounts, EventKind};
 use ctp_trace::verdict::State;
 
 use super::aggregates::Sums;
@@ -38,7 +38,7 @@ pub fn write(
             Value::Unsigned(coroutine.probe_id),
             Value::Text(&name),
             Value::text(given_name.as_deref()),
-            Value::Text(kind(coroutine.kind)),
+            Value::Text(coroutine.kind.word()),
             Value::id(parent),
             references.site(coroutine.spawn_site),
             Value::count_or_null((!coroutine.lived_before).then_some(coroutine.born.0)),
@@ -53,16 +53,6 @@ pub fn write(
             Value::count(lost),
         ],
     );
-}
-
-fn kind(kind: CoroutineKind) -> &'static str {
-    match kind {
-        CoroutineKind::Future => "future",
-        CoroutineKind::Stackful => "stackful",
-        CoroutineKind::Thread => "thread",
-        CoroutineKind::Bare => "bare",
-        _ => "unknown",
-    }
 }
 
 fn state(coroutine: &Coroutine, is_over: bool) -> &'static str {

@@ -1,7 +1,7 @@
 //! The life of a coroutine: its birth, its events, its wakes, and its final account.
 
 use ctp_trace::record::{
-    Birth, CoroutineKind, Dialect, Event, EventCounts, EventKind, PollWakers, WaitMarks, Wake,
+    Birth, Dialect, Event, EventCounts, EventKind, PollWakers, WaitMarks, Wake,
 };
 
 use super::Field;
@@ -17,7 +17,7 @@ pub(super) fn birth_fields(birth: &Birth) -> Vec<Field> {
         ("generation", birth.generation.into()),
         ("probe_id", birth.probe_id.into()),
         ("dialect", dialect(birth.dialect).into()),
-        ("kind", kind(birth.kind).into()),
+        ("kind", birth.kind.word().into()),
         ("name", escape(&birth.name).into()),
         ("spawn_site", birth.spawn_site.0.into()),
         ("lived_before", birth.lived_before.into()),
@@ -29,16 +29,6 @@ fn dialect(dialect: Dialect) -> &'static str {
         Dialect::Extended => "extended",
         Dialect::V1PerSlot => "v1-per-slot",
         Dialect::V1PerStation => "v1-per-station",
-        _ => "unknown",
-    }
-}
-
-fn kind(kind: CoroutineKind) -> &'static str {
-    match kind {
-        CoroutineKind::Future => "future",
-        CoroutineKind::Stackful => "stackful",
-        CoroutineKind::Thread => "thread",
-        CoroutineKind::Bare => "bare",
         _ => "unknown",
     }
 }
