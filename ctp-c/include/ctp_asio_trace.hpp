@@ -24,7 +24,7 @@ namespace detail {
 class asio_trace {
 public:
     asio_trace(const char *name, source_line at)
-        : trace_(name, CTP_KIND_STACKLESS, at), waker_(trace_.waker()), spawned_at_(at) {}
+        : trace_(name, CTP_KIND_STACKLESS, at), spawned_at_(at) {}
 
     // True once: for the function that begins the first run.
     bool takes_first_run() noexcept {
@@ -78,7 +78,7 @@ public:
 private:
     void run() noexcept {
         trace_.run();
-        // The recorder may have come after the constructor.
+        // Not in the constructor: the recorder may come later.
         if (!has_waker_) {
             waker_ = trace_.waker();
             has_waker_ = trace_.id() != 0;

@@ -26,7 +26,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use ctp_trace::TraceModel;
-use ctp_trace::record::Record;
+use ctp_trace::record::{Record, Start};
 
 use crate::config::{Config, StuckView, TableFormat, TablesView};
 use crate::document;
@@ -96,6 +96,14 @@ fn write(view: &TablesView, source: &Source<'_>) -> Result<PathBuf> {
         }),
         #[cfg(feature = "sqlite")]
         TableFormat::Sqlite => sqlite::write(output, start, fill),
+    }
+}
+
+/// The host of the recording, as datasets and databases name it.
+fn host(start: &Start) -> &str {
+    match start.host.as_str() {
+        "" => "unknown",
+        host => host,
     }
 }
 

@@ -72,8 +72,8 @@ static STATE: SessionState = SessionState {
     clock: AtomicPtr::new(ptr::null_mut()),
 };
 static NOT_ATTACHED: ForkWords = ForkWords::new();
-/// Number of attempts to attach by this process and its ancestors. A fork inherits the count, which
-/// is never reset.
+/// Number of attachments of this process and its ancestors, with a first attempt that failed. A fork
+/// inherits the count, which is never reset.
 static ATTACHMENTS: AtomicU32 = AtomicU32::new(0);
 
 /// Whether this process, or one of its ancestors, has attached.

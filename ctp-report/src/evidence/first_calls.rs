@@ -11,7 +11,7 @@ pub struct FirstCalls<T>(Map<CoroutineId, FirstCall<T>>);
 
 #[derive(Debug)]
 struct FirstCall<T> {
-    /// The number of wakes of the coroutine, including this wake.
+    /// The wake count of the coroutine after this call, modulo 2^20.
     count: u32,
     value: T,
 }
@@ -51,6 +51,72 @@ impl<T> FirstCalls<T> {
     }
 }
 
+/// Whether this wake came after the count was `seen`.
 fn is_new(count: u32, seen: u16) -> bool {
     wakes_since(count, seen).is_some_and(|wakes| 0 < wakes)
+}
+
+#[cfg(test)]
+mod tests {
+    use ctp_trace::TraceModel;
+    use ctp_trace::record::{Birth, EventKind, Record};
+
+    use super::*;
+
+    const ID: CoroutineId = CoroutineId(1);
+
+    fn suspend(n: u64, wake_seen: u16) -> Event {
+        Event {
+            coroutine: ID,
+            n,
+            kind: EventKind::Suspend,
+            wake_seen,
+            ..Event::default()
+        }
+    }
+
+    fn call(count: u32) -> WakeCall {
+        WakeCall {
+            coroutine: ID,
+            count,
+            ..WakeCall::default()
+        }
+    }
+
+    /// A coroutine that waits, having seen no wake.
+    fn waiting() -> TraceModel {
+        let mut trace_model = TraceModel::new();
+        trace_model.consume(&Record::Birth(Birth {
+            coroutine: ID,
+            ..Birth::default()
+        }));
+        trace_model.consume(&Record::Event(suspend(1, 0)));
+        trace_model
+    }
+
+    #[test]
+    fn first_new_call_is_kept() {
+        let trace_model = waiting();
+        let coroutine = trace_model.get(ID).expect("a coroutine");
+        let mut calls = FirstCalls::default();
+        for (count, value) in [(0, "seen"), (1, "first"), (2, "second")] {
+            calls.note(coroutine, &call(count), || value);
+        }
+        assert_eq!(calls.take(ID), Some("first"));
+        assert_eq!(calls.take(ID), None);
+    }
+
+    // The run between the two suspends is lost.
+    #[test]
+    fn call_that_the_next_wait_has_seen_is_dropped() {
+        let trace_model = waiting();
+        let coroutine = trace_model.get(ID).expect("a coroutine");
+        let mut calls = FirstCalls::default();
+        calls.note(coroutine, &call(1), || ());
+        calls.suspended(&suspend(3, 1));
+        assert_eq!(calls.take(ID), None);
+        calls.note(coroutine, &call(2), || ());
+        calls.suspended(&suspend(3, 1));
+        assert_eq!(calls.take(ID), Some(()), "it came after the run began");
+    }
 }

@@ -16,6 +16,7 @@ use ctp_trace::record::Start;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, mkdirat, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
+use super::host;
 use super::schema::TABLES;
 use crate::text::units;
 
@@ -66,17 +67,13 @@ pub fn write(
 
 /// The names of the trace's two folders.
 fn partition(start: &Start) -> (String, String) {
-    let host = if start.host.is_empty() {
-        "unknown".to_owned()
-    } else {
-        encoded(&start.host)
-    };
+    let host = encoded(host(start));
     let trace = units::hex(&start.trace_id);
     (format!("{HOST}{host}"), format!("trace={trace}"))
 }
 
 /// Encodes a value as Hive does: `%` and two digits replace what may not be in the name of a folder. At most
-/// 64 characters of a name are kept, as many as a kernel allows.
+/// 64 bytes are kept, as many as a kernel allows.
 fn encoded(value: &str) -> String {
     let mut name = String::new();
     for byte in value.bytes().take(64) {

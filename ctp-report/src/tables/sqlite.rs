@@ -13,6 +13,7 @@ use rusqlite::types::{ToSqlOutput, Value as SqlValue, ValueRef};
 use rusqlite::{Connection, OpenFlags, ToSql, params_from_iter};
 use rustix::fs::{AtFlags, renameat, unlinkat};
 
+use super::host;
 use super::schema::{Column, Key, Kind, TABLES, Table, TableId};
 use super::value::{TableWriter, Value};
 use crate::text::{escape, units};
@@ -160,8 +161,8 @@ impl ToSql for Value<'_> {
     }
 }
 
-/// The statement that creates a table, with comments, which SQLite keeps. The columns `host` and `trace`, which are folders in a dataset, take
-/// no room.
+/// The statement that creates a table, with comments, which SQLite keeps. The columns `host` and `trace`,
+/// which are folders in a dataset, take no room.
 fn definition(table: &Table, start: &Start) -> String {
     let columns: Vec<String> = table.columns.iter().map(column).collect();
     let constant = |name: &str, value: &str| {
@@ -173,7 +174,7 @@ fn definition(table: &Table, start: &Start) -> String {
         table.name,
         table.meaning,
         columns.concat(),
-        constant("host", &escape(&start.host)),
+        constant("host", &escape(host(start))),
         constant("trace", &units::hex(&start.trace_id))
     )
 }

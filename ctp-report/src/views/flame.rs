@@ -27,14 +27,7 @@ use crate::{document, output};
 /// If the trace cannot be read, or a file cannot be written.
 pub fn show(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()> {
     let mut folder = Folder::new(view.by);
-    let input = load::open(config)?;
-    let (model, names, selection) = document::read_selected(
-        config,
-        &input,
-        |_, _| {},
-        |trace_model, span| folder.add(trace_model, span),
-    )?;
-    document::warn(&model);
+    let (model, names, selection) = read(config, &mut folder)?;
     let stacks = folder.finish(&model, &names, &selection);
     let message = write(&model, &stacks, view, out)?;
     if !config.json {
@@ -50,6 +43,19 @@ pub fn show(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()
     Ok(document::json::write(trace, fields, out)?)
 }
 
+/// Reads the trace, and adds its waits and runs to the folder.
+fn read(config: &Config, folder: &mut Folder) -> Result<(Model, Names, Selection)> {
+    let input = load::open(config)?;
+    let read = document::read_selected(
+        config,
+        &input,
+        |_, _| {},
+        |trace_model, span| folder.add(trace_model, span),
+    )?;
+    document::warn(&read.0);
+    Ok(read)
+}
+
 /// Writes the stacks of both waits and runs as a profile.
 ///
 /// # Errors
@@ -59,14 +65,7 @@ pub fn export(config: &Config, view: &ProfileView, out: &mut dyn Write) -> Resul
         output::refuse_terminal(view.output.as_deref(), "pprof")?;
     }
     let mut folder = Folder::of_all();
-    let input = load::open(config)?;
-    let (model, names, selection) = document::read_selected(
-        config,
-        &input,
-        |_, _| {},
-        |trace_model, span| folder.add(trace_model, span),
-    )?;
-    document::warn(&model);
+    let (model, names, selection) = read(config, &mut folder)?;
     document::notice(names.misses());
     let samples = Samples::of(folder, (&model, &names), &selection);
     if samples.0.is_empty() {

@@ -39,6 +39,18 @@ pub enum Place {
     ReturnAddress(u64),
 }
 
+impl Place {
+    /// The runtime address, unless the program recorded a source position.
+    pub fn address(&self) -> Option<u64> {
+        match self {
+            Place::Function { address, .. }
+            | Place::Address(address)
+            | Place::ReturnAddress(address) => Some(*address),
+            Place::Source { .. } => None,
+        }
+    }
+}
+
 impl Default for Place {
     fn default() -> Self {
         Place::Address(0)

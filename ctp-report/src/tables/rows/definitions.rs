@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ctp_trace::record::{Place, Process, Site};
+use ctp_trace::record::{Process, Site};
 
 use super::references::References;
 use super::{About, Output};
@@ -79,19 +79,10 @@ fn site(names: &Names, references: &References, site: &Site, out: &mut Output<'_
             Value::text(label.file.as_deref()),
             Value::count_or_null(label.line.map(u64::from)),
             Value::count_or_null(label.column.map(u64::from)),
-            Value::unsigned(address(&site.place)),
+            Value::unsigned(site.place.address()),
             Value::text(label.module.as_deref().filter(|_| label.line.is_none())),
             Value::text(label.within.as_deref()),
             Value::text(chain.as_deref()),
         ],
     );
-}
-
-fn address(place: &Place) -> Option<u64> {
-    match place {
-        Place::Function { address, .. }
-        | Place::Address(address)
-        | Place::ReturnAddress(address) => Some(*address),
-        _ => None,
-    }
 }

@@ -111,7 +111,11 @@ const COROUTINES: &[Column] = &[
         "name",
         "name as on the pages: the given name, otherwise the spawning function",
     ),
-    text("given_name", "name that the program gave, unchanged").or_null(),
+    text(
+        "given_name",
+        "name that the program gave, with control characters escaped",
+    )
+    .or_null(),
     text(
         "kind",
         "`future`, `stackful`, `thread`, `bare` or `unknown`",
@@ -142,7 +146,7 @@ const COROUTINES: &[Column] = &[
 
 const EVENTS: &[Column] = &[
     time("time_ns", "time of the event"),
-    number("coroutine_id", "coroutine; null for an event of a thread that ran none").of("coroutines").or_null(),
+    number("coroutine_id", "coroutine; null for an event of a thread that ran none, and for `close`, `loss` and `thread-*`").of("coroutines").or_null(),
     text(
         "event",
         "`birth`, `run`, `suspend` or `death` of the coroutine; `acquire`, `release` or `close` of a resource; \

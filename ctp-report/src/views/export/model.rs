@@ -2,9 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use ctp_trace::record::{
-    Birth, CoroutineId, Dialect, Event, EventKind, Place, Record, Site, SiteId,
-};
+use ctp_trace::record::{Birth, CoroutineId, Dialect, Event, EventKind, Record, Site, SiteId};
 
 use crate::load::Model;
 
@@ -69,13 +67,8 @@ impl Exporter {
     }
 
     fn site(&mut self, site: &Site) {
-        match site.place {
-            Place::Function { address, .. }
-            | Place::Address(address)
-            | Place::ReturnAddress(address) => {
-                self.addresses.insert(site.id, address);
-            }
-            _ => {}
+        if let Some(address) = site.place.address() {
+            self.addresses.insert(site.id, address);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ctp_trace::model::Activity;
-use ctp_trace::record::{Place, ProcessId, Site, SiteId};
+use ctp_trace::record::{ProcessId, SiteId};
 use ctp_trace::verdict::Verdict;
 
 use crate::evidence::resource;
@@ -90,7 +90,10 @@ fn chain(site: SiteId, name: &str, (model, names): (&Model, &Names)) -> Vec<Fram
     let label = names.of(site).cloned().unwrap_or_default();
     frames.push(Frame {
         function: names.function(site, name),
-        address: model.sites.get(&site).and_then(address),
+        address: model
+            .sites
+            .get(&site)
+            .and_then(|site| Some((site.process, site.place.address()?))),
         ..frame(&label)
     });
     frames.extend(label.within.as_deref().map(named));
@@ -121,14 +124,5 @@ fn named(function: &str) -> Frame {
     Frame {
         function: function.to_owned(),
         ..Frame::default()
-    }
-}
-
-fn address(site: &Site) -> Option<(ProcessId, u64)> {
-    match site.place {
-        Place::Function { address, .. }
-        | Place::Address(address)
-        | Place::ReturnAddress(address) => Some((site.process, address)),
-        _ => None,
     }
 }

@@ -181,3 +181,27 @@ impl Account {
         recorded.saturating_sub(self.events).saturating_sub(damaged)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // A flight recorder does not lose what it did not keep.
+    #[test]
+    fn final_counts_do_not_count_earlier_events_as_lost() {
+        let account = Account {
+            events: 3,
+            earlier: 90,
+            ..Account::default()
+        };
+        for (attempted, recorded, lost) in [(93, 3, 0), (95, 3, 2), (95, 4, 2)] {
+            let event_counts = EventCounts {
+                attempted,
+                recorded,
+                ..EventCounts::default()
+            };
+            assert_eq!(account.lost_given(&event_counts), lost, "{attempted}");
+        }
+        assert_eq!(account.lost(), 0);
+    }
+}

@@ -6,7 +6,7 @@ use ctp_trace::record::{Module, ProcessId};
 
 use crate::load::Model;
 use crate::output::protobuf::Message;
-use crate::text;
+use crate::text::{self, units};
 use crate::views::flame::samples::Frame;
 
 /// Fields of a `Profile`.
@@ -152,16 +152,13 @@ impl<'m> Tables<'m> {
 
     /// States that names are complete, so that pprof does not look for the file.
     fn encoded_mapping(&mut self, number: u64, module: &Module) -> Message {
-        let build_id: String = { module.build_id.iter() }
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
         let mut mapping = Message::default();
         mapping.number(ID, number);
         mapping.number(MEMORY_START, module.start);
         mapping.number(MEMORY_LIMIT, module.end);
         mapping.number(FILE_OFFSET, module.file_offset);
         mapping.number(FILENAME, self.text(&text::escape_bytes(&module.path)));
-        mapping.number(BUILD_ID, self.text(&build_id));
+        mapping.number(BUILD_ID, self.text(&units::hex(&module.build_id)));
         for known in [
             HAS_FUNCTIONS,
             HAS_FILENAMES,
