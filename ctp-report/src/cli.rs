@@ -235,7 +235,8 @@ impl Cli {
         self.check_stdout()?;
         self.check_rows()?;
         self.check_why()?;
-        tables::check(&self.exchange, &self.filter).map_err(conflict)?;
+        self.check_time()?;
+        tables::check(&self.exchange).map_err(conflict)?;
         Ok(self)
     }
 
@@ -284,6 +285,16 @@ impl Cli {
         Err(conflict(text))
     }
 
+    /// Rejects `--time` with rules that have no time.
+    fn check_time(&self) -> Result<(), clap::Error> {
+        match self.check.timeless_rule() {
+            Some(rule) if self.filter.has_time() => Err(conflict(&format!(
+                "--time does not apply to the rule `{rule}`: check this rule without --time"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// Rejects two outputs on standard output, which would run into each other.
     fn check_stdout(&self) -> Result<(), clap::Error> {
         let chart = self.flame.flame.as_deref().is_some_and(output::is_stdout);
@@ -326,7 +337,7 @@ impl Cli {
             skip,
             max_module,
             max_memory,
-            filter: filter.into_filter(view.lists_coroutines()),
+            filter: filter.into_filter(view.time_selects()),
             view,
             json: general.json,
             detail,

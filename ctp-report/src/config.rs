@@ -10,7 +10,7 @@ use anstream::ColorChoice;
 use ctp_trace::record::Nanos;
 use symbolize::SearchPaths;
 
-use crate::config::filter::Filter;
+use crate::config::filter::{Filter, TimeSelects};
 use crate::config::ignore::Ignore;
 use crate::config::rules::Rule;
 use crate::text::Width;
@@ -120,29 +120,27 @@ impl View {
         }
     }
 
-    /// Whether the view lists coroutines or tasks with their latest state, rather than waits, runs or
-    /// records of any time.
-    pub fn lists_coroutines(&self) -> bool {
+    /// What `--time` selects in this view.
+    pub fn time_selects(&self) -> TimeSelects {
         match self {
             View::Stuck(_)
             | View::Stacks(_)
             | View::Html(_)
             | View::LastWords { .. }
             | View::Tree { .. }
-            | View::Why(_) => true,
+            | View::Why(_) => TimeSelects::Starts,
+            View::Check(_) | View::Diff(_) => TimeSelects::Ends,
             View::Sites(_)
             | View::Flame(_)
             | View::Timeline(_)
             | View::Histogram
-            | View::Check(_)
-            | View::Diff(_)
             | View::Dump
             | View::Export(_)
             | View::Tracks(_)
             | View::Profile(_)
             | View::Tables(_)
             | View::Fixed(_)
-            | View::ManPages(_) => false,
+            | View::ManPages(_) => TimeSelects::Parts,
         }
     }
 }

@@ -53,16 +53,30 @@ pub fn read_with(
 pub fn read_selected(
     config: &Config,
     input: &Input,
+    see: impl FnMut(&TraceModel, &Record),
+    each: impl FnMut(&TraceModel, &Span),
+) -> Result<(Model, Names, Selection)> {
+    let read = read_any_selected(config, input, see, each)?;
+    read.0.check_not_empty()?;
+    Ok(read)
+}
+
+/// Like [`read_selected`], also for a trace without coroutines.
+///
+/// # Errors
+/// If the trace cannot be read.
+pub fn read_any_selected(
+    config: &Config,
+    input: &Input,
     mut see: impl FnMut(&TraceModel, &Record),
     mut each: impl FnMut(&TraceModel, &Span),
 ) -> Result<(Model, Names, Selection)> {
     if config.filter.is_empty() {
         let model = input.model(see, each)?;
-        model.check_not_empty()?;
         let names = names(config, input, &model);
         return Ok((model, names, Selection::default()));
     }
-    let (model, names, selection) = select(config, input)?;
+    let (model, names, selection) = select_in_any(config, input)?;
     input.model(
         |trace_model, record| {
             if selection.has_record(record) {
@@ -83,6 +97,12 @@ pub fn read_selected(
 /// # Errors
 /// If the trace cannot be read, or has no coroutine.
 pub fn select(config: &Config, input: &Input) -> Result<(Model, Names, Selection)> {
+    let selected = select_in_any(config, input)?;
+    selected.0.check_not_empty()?;
+    Ok(selected)
+}
+
+fn select_in_any(config: &Config, input: &Input) -> Result<(Model, Names, Selection)> {
     let mut ended = EndedCoroutines::default();
     let filter = &config.filter;
     let has_coroutines = filter.has_coroutines();
@@ -92,7 +112,6 @@ pub fn select(config: &Config, input: &Input) -> Result<(Model, Names, Selection
         }
     };
     let model = input.model(note, |_, _| {})?;
-    model.check_not_empty()?;
     let names = names(config, input, &model);
     let is_judged_earlier = has_coroutines && !model.trace_model.shutdowns().is_empty();
     let selection = if is_judged_earlier {

@@ -150,7 +150,7 @@ impl Input<'_> {
         before: impl FnMut(&TraceModel, &Record),
         each: impl FnMut(&TraceModel, &Span),
     ) -> Result<Model> {
-        self.model_of(TraceModel::new(), before, each)
+        self.model_of(TraceModel::new(), |_| true, before, each)
     }
 
     /// Reads the model. If processes dropped waiting coroutines when they ended, the model shows
@@ -175,7 +175,8 @@ impl Input<'_> {
             return Ok(None);
         }
         let earlier = TraceModel::before(shutdowns);
-        self.model_of(earlier, |_, _| {}, |_, _| {}).map(Some)
+        self.model_of(earlier, |_| true, |_, _| {}, |_, _| {})
+            .map(Some)
     }
 
     /// Reads a model of the records for which `admit` holds.
@@ -183,25 +184,33 @@ impl Input<'_> {
     /// # Errors
     /// As for [`model`](Self::model).
     pub fn part(&self, admit: impl Fn(&Record) -> bool) -> Result<Model> {
-        let mut allowance = self.allowance.clone();
-        let read = Reading {
-            admit,
-            before: |_: &TraceModel, _: &Record| {},
-            each: |_: &TraceModel, _: &Span| {},
-        };
-        Model::watch(self.reader()?, TraceModel::new(), &mut allowance, read)
+        self.part_with(admit, |_, _| {})
+    }
+
+    /// Reads a model of the records for which `admit` holds. `before` gets each of these before the trace
+    /// model does.
+    ///
+    /// # Errors
+    /// As for [`model`](Self::model).
+    pub fn part_with(
+        &self,
+        admit: impl Fn(&Record) -> bool,
+        before: impl FnMut(&TraceModel, &Record),
+    ) -> Result<Model> {
+        self.model_of(TraceModel::new(), admit, before, |_, _| {})
     }
 
     fn model_of(
         &self,
         trace_model: TraceModel,
+        admit: impl Fn(&Record) -> bool,
         before: impl FnMut(&TraceModel, &Record),
         each: impl FnMut(&TraceModel, &Span),
     ) -> Result<Model> {
         let mut allowance = self.allowance.clone();
         let reader = self.reader()?;
         let read = Reading {
-            admit: |_: &Record| true,
+            admit,
             before,
             each,
         };

@@ -30,6 +30,7 @@ use ctp_trace::record::{Record, Start};
 
 use crate::config::{Config, StuckView, TableFormat, TablesView};
 use crate::document;
+use crate::evidence::selection::Selection;
 use crate::load::{self, Input, Model};
 use crate::names::Names;
 use crate::names::call_stacks::CallStacks;
@@ -43,8 +44,13 @@ use value::TableWriter;
 struct Source<'s> {
     input: &'s Input<'s>,
     /// The whole trace.
+    whole: &'s Model,
+    /// The trace, as if only the selected coroutines existed.
     model: &'s Model,
-    /// The trace until processes dropped their coroutines in order to end, from which verdicts follow.
+    /// The selected coroutines and time.
+    selection: &'s Selection,
+    /// The whole trace until processes dropped their coroutines in order to end, from which verdicts
+    /// follow.
     judged: &'s Model,
     names: &'s Names,
     stacks: &'s CallStacks,
@@ -57,17 +63,18 @@ struct Source<'s> {
 /// If the trace cannot be read or has no coroutine, or the output cannot be written.
 pub fn show(config: &Config, view: &TablesView, out: &mut dyn Write) -> Result<()> {
     let input = load::open(config)?;
-    let model = input.model(|_, _| {}, |_, _| {})?;
-    model.check_not_empty()?;
+    let (model, mut names, selection) = document::select(config, &input)?;
     let earlier = input.before_shutdown(&model)?;
     let judged = earlier.as_ref().unwrap_or(&model);
-    let mut names = document::names(config, &input, &model);
     let stacks = document::call_stacks(config, &input, judged, &mut names);
     document::warn(&model);
     document::notice(names.misses());
+    let selected = selection.model(&input)?;
     let source = Source {
         input: &input,
-        model: &model,
+        whole: &model,
+        model: selected.as_ref().unwrap_or(&model),
+        selection: &selection,
         judged,
         names: &names,
         stacks: &stacks,
@@ -109,14 +116,19 @@ fn host(start: &Start) -> &str {
 
 /// Writes all rows of the trace.
 fn fill(view: &StuckView, source: &Source<'_>, writer: &mut dyn TableWriter) -> Result<()> {
-    let mut rows = Rows::new(source.model, source.names, writer);
-    rows.definitions();
+    let selection = source.selection;
+    let mut rows = Rows::new((source.model, source.names), selection, writer);
+    rows.definitions(source.whole);
     let take = |trace_model: &TraceModel, record: &Record| rows.take(trace_model, record);
-    source.input.model(take, |_, _| {})?;
+    let admit = |record: &Record| selection.keeps(record);
+    source.input.part_with(admit, take)?;
     rows.finish()?;
     let judged = (source.judged, source.names, source.stacks);
     stuck::explain(view, judged, |explained| {
-        rows.verdict(source.judged, explained)
+        match selection.has(explained.member.0.id) {
+            true => rows.verdict(source.judged, explained),
+            false => Ok(()),
+        }
     })?;
     writer.finish()
 }

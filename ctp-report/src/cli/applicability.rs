@@ -10,7 +10,7 @@ use clap::parser::ValueSource;
 const SITES: &str = "";
 
 /// The views that show only selected coroutines and tasks.
-const FILTERED: [&str; 14] = [
+const FILTERED: [&str; 16] = [
     SITES,
     "stuck",
     "stacks",
@@ -25,6 +25,8 @@ const FILTERED: [&str; 14] = [
     "folded",
     "timeline",
     "export",
+    "check",
+    "deny",
 ];
 
 /// Options, and the views that use them.

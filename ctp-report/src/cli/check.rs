@@ -7,7 +7,7 @@ use ctp_trace::record::Nanos;
 
 use super::options::{StuckArgs, VIEWS, lint_names};
 use crate::config::ignore::Ignore;
-use crate::config::rules::{self, Rules};
+use crate::config::rules::{self, Count, Metric, Rules};
 use crate::config::{CheckView, View};
 
 /// How to write rules.
@@ -27,7 +27,8 @@ Rules of --check, separated by commas:
   ?p99(wait,name=^cron)<1s         not checked if the trace does not show the value
 Comparisons are <, <=, =, >= and >. Records that are missing widen the range of a value: a rule passes
 only if it holds for the whole range. If it holds for a part, the value is `not known` and the exit
-status is 4, unless another rule fails. A statistic without any wait or run is not known either.";
+status is 4, unless another rule fails. A statistic without any wait or run is not known either.
+With filters such as --site, rules are about the selected coroutines; `lost` is about all.";
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Check")]
@@ -60,6 +61,16 @@ impl CheckArgs {
     /// Whether a check is requested.
     pub(super) fn is_given(&self) -> bool {
         !self.check.is_empty() || !self.deny.is_empty()
+    }
+
+    /// A rule about the whole recording, if any.
+    pub(super) fn timeless_rule(&self) -> Option<&str> {
+        let mut rules = self.check.iter().flat_map(|rules| &rules.0);
+        let rule = rules.find(|rule| match rule.metric {
+            Metric::Count(count) => !matches!(count, Count::Stuck | Count::Likely),
+            Metric::LongestRun | Metric::Statistic(..) => false,
+        });
+        rule.map(|rule| rule.text.as_str())
     }
 
     /// The requested check. `stuck` has the threshold and the places to ignore.

@@ -7,9 +7,9 @@ use clap::{Command, FromArgMatches as _, Parser};
 use ctp_trace::record::Nanos;
 
 use super::general::GeneralArgs;
-use super::options::SymbolArgs;
+use super::options::{FilterArgs, SymbolArgs};
 use super::values;
-use crate::config::filter::Filter;
+use crate::config::filter::TimeSelects;
 use crate::config::ignore::Ignore;
 use crate::config::{Config, DiffView, LeastChange, View};
 use crate::terminal;
@@ -22,6 +22,7 @@ Examples:
   ctp-report diff before.ctp after.ctp          which waits became longer or shorter
   ctp-report diff --min-change 5 a.ctp b.ctp    also small changes
   ctp-report diff --flame f.svg a.ctp b.ctp     the same as a flame graph, coloured by the change
+  ctp-report diff --site db --time 5s, a b      only waits of some coroutines, after the start
   ctp-report diff --json a.ctp b.ctp            all sites of both traces, for a program
 
 The median and the 99th percentile of the waits at each site are compared, by the name of the coroutines. A
@@ -53,6 +54,8 @@ struct DiffArgs {
     #[arg(long, value_name = "FILE")]
     flame: Option<PathBuf>,
     #[command(flatten)]
+    filter: FilterArgs,
+    #[command(flatten)]
     symbols: SymbolArgs,
     #[command(flatten)]
     general: GeneralArgs,
@@ -74,6 +77,7 @@ pub(super) fn config(given: &clap::ArgMatches) -> Result<Config, clap::Error> {
         min_change,
         min_time,
         flame,
+        filter,
         mut symbols,
         general,
     } = DiffArgs::from_arg_matches(given)?;
@@ -93,7 +97,7 @@ pub(super) fn config(given: &clap::ArgMatches) -> Result<Config, clap::Error> {
             },
             flame,
         }),
-        filter: Filter::default(),
+        filter: filter.into_filter(TimeSelects::Ends),
         json: general.json,
         detail: general.detail(),
         color: general.color(),

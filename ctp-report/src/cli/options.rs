@@ -10,7 +10,7 @@ use regex_lite::Regex;
 use symbolize::SearchPaths;
 
 use super::{tables, values};
-use crate::config::filter::{Filter, Period};
+use crate::config::filter::{Filter, Period, TimeSelects};
 use crate::config::ignore::Ignore;
 use crate::config::{
     By, ExportView, FlameView, Format, HtmlView, ProfileFormat, ProfileView, SiteField, SitesView,
@@ -102,7 +102,7 @@ pub(super) struct StuckArgs {
 }
 
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Filters of all views except --check, also for --fail")]
+#[command(next_help_heading = "Filters of all views, also for --fail and --check")]
 pub(super) struct FilterArgs {
     /// Show only coroutines whose latest wait matches, by function or file:line; may be repeated
     #[arg(long, value_name = "REGEX")]
@@ -122,7 +122,7 @@ pub(super) struct FilterArgs {
     /// Show only this span of the recording: `1s,5s`, or `500ms,` for everything after 500 ms. Views that
     /// list coroutines (--stuck, --stacks, --last-words, --tree, --why, --markdown, --html) show those whose
     /// latest wait or run began then; verdicts are based on the whole recording, and the graphics of --html
-    /// show the span
+    /// show the span. --check and diff take waits and runs that ended then, and `stuck` those that began then
     #[arg(long, value_name = "FROM,TO", value_parser = values::parse_window)]
     time: Option<Period>,
 }
@@ -138,14 +138,20 @@ impl FilterArgs {
         self.has_patterns() || self.time.is_some() || !self.id.is_empty() || self.has_states()
     }
 
+    /// Whether a time is given.
+    pub(super) fn has_time(&self) -> bool {
+        self.time.is_some()
+    }
+
     fn has_states(&self) -> bool {
         !self.thread.is_empty() || !self.state.is_empty()
     }
 
-    /// The filter for a view. `lists_coroutines` is the kind of view, which gives `--time` its meaning.
-    pub(super) fn into_filter(self, lists_coroutines: bool) -> Filter {
-        let began = self.time.filter(|_| lists_coroutines);
-        let time = self.time.filter(|_| !lists_coroutines);
+    /// The filter for a view, which gives `--time` its meaning.
+    pub(super) fn into_filter(self, selects: TimeSelects) -> Filter {
+        let of_starts = selects == TimeSelects::Starts;
+        let began = self.time.filter(|_| of_starts);
+        let time = self.time.filter(|_| !of_starts);
         Filter {
             sites: self.site,
             names: self.name,
@@ -154,6 +160,7 @@ impl FilterArgs {
             states: self.state,
             time: time.unwrap_or_default(),
             began,
+            whole_spans: selects == TimeSelects::Ends,
         }
     }
 }

@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use ctp_trace::record::Nanos;
 
-use super::options::{ExchangeArgs, FilterArgs, Target};
+use super::options::{ExchangeArgs, Target};
 use crate::config::ignore::Ignore;
 use crate::config::{StuckView, TableFormat, TablesView};
 use crate::output;
 
-/// Rejects a missing output, a format that this build does not have, and filters.
+/// Rejects a missing output, and a format that this build does not have.
 ///
 /// # Errors
 /// The text for the user.
-pub(super) fn check(exchange: &ExchangeArgs, filter: &FilterArgs) -> Result<(), &'static str> {
+pub(super) fn check(exchange: &ExchangeArgs) -> Result<(), &'static str> {
     let Some(target) = exchange.export.filter(|target| target.is_tables()) else {
         return Ok(());
     };
@@ -23,11 +23,6 @@ pub(super) fn check(exchange: &ExchangeArgs, filter: &FilterArgs) -> Result<(), 
             Target::Sqlite => "--export sqlite writes a database: name the file with -o FILE",
             _ => "an export as tables writes a folder: name it with -o DIR",
         });
-    }
-    if filter.are_given() {
-        return Err(
-            "filters do not apply to tables, which have all of the trace: use WHERE in a query",
-        );
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Which coroutines and tasks a view shows, and which time.
 //!
 //! `--time` has a meaning for each kind of view. Views of waits, runs and records show those in the time
-//! ([`Filter::time`]). Views that list coroutines show those whose latest wait or run began in the time
+//! ([`Filter::time`]). Checks and comparisons are about whole waits and runs, which ended in the time. Views that list coroutines show those whose latest wait or run began in the time
 //! ([`Filter::began`]). Verdicts are always based on the whole trace.
 
 use std::ops::RangeInclusive;
@@ -11,6 +11,17 @@ use regex_lite::Regex;
 
 /// Start and end of a time, both included. `None` is the end of the trace.
 pub type Period = (Nanos, Option<Nanos>);
+
+/// What `--time` selects in a view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeSelects {
+    /// Records in the time, and the parts of waits and runs in the time.
+    Parts,
+    /// Waits and runs that ended in the time.
+    Ends,
+    /// Coroutines whose latest wait or run began in the time.
+    Starts,
+}
 
 /// Conditions that all must hold. A condition with several values holds if any of them matches, and
 /// a condition without values always holds.
@@ -30,6 +41,8 @@ pub struct Filter {
     pub time: Period,
     /// The time in which the latest wait or run began.
     pub began: Option<Period>,
+    /// Whether [`time`](Self::time) selects whole waits and runs that ended then, instead of parts.
+    pub whole_spans: bool,
 }
 
 /// What a filter looks at.
@@ -138,6 +151,7 @@ mod tests {
             states: vec!["stuck?".to_owned()],
             time: Default::default(),
             began: Some((Nanos(300), Some(Nanos(300)))),
+            whole_spans: false,
         };
         assert!(!filter.is_empty() && filter.admits(&SUBJECT));
         let others = [

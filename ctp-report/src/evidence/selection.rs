@@ -6,13 +6,14 @@ pub mod notice;
 use std::collections::{BTreeMap, HashSet};
 use std::io;
 
+use anyhow::Result;
 use ctp_trace::model::{NameId, Span, TraceModel};
 use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, Record, SiteId};
 use ctp_trace::verdict::THRESHOLD;
 
 use crate::config::filter::{Filter, Subject};
 use crate::evidence::{self, Member};
-use crate::load::Model;
+use crate::load::{Input, Model};
 use crate::names::Names;
 use crate::text::Page;
 use crate::time_scale::Scale;
@@ -30,6 +31,8 @@ pub struct Selection {
     threads: Vec<u64>,
     /// The selected time; `None` selects all.
     time: Option<Scale>,
+    /// Whether the time selects whole spans that ended then, instead of parts.
+    whole_spans: bool,
     /// Whether `--time` has selected coroutines.
     has_period: bool,
     /// How many coroutines there are.
@@ -43,6 +46,7 @@ impl Selection {
         let mut selection = Selection {
             threads: filter.threads.clone(),
             has_period: filter.began.is_some(),
+            whole_spans: filter.whole_spans,
             time: filter
                 .has_time()
                 .then(|| Scale::new(from, to.unwrap_or(Nanos(u64::MAX)))),
@@ -89,9 +93,24 @@ impl Selection {
     /// Whether a model of the selected coroutines needs the record: all but the records of other
     /// coroutines.
     pub fn keeps(&self, record: &Record) -> bool {
+        if self.ids.is_none() {
+            return true;
+        }
         let about = About::of(record).filter(|about| about.tid.is_none());
         let id = about.and_then(|about| about.coroutine);
         id.is_none_or(|id| self.has(id))
+    }
+
+    /// Reads a model of the selected coroutines, unless all are selected. The model numbers names in its own
+    /// way.
+    ///
+    /// # Errors
+    /// If the trace cannot be read.
+    pub fn model(&self, input: &Input) -> Result<Option<Model>> {
+        if self.ids.is_none() {
+            return Ok(None);
+        }
+        input.part(|record| self.keeps(record)).map(Some)
     }
 
     /// Whether the coroutine is selected.
@@ -107,9 +126,18 @@ impl Selection {
         }
     }
 
-    /// The selected part of a span, if any.
+    /// Whether a part of a time range is selected, also of a range without length.
+    pub fn has_part(&self, from: Nanos, to: Nanos) -> bool {
+        let is_in = |time: &Scale| time.has(from) || time.has(to);
+        self.time.as_ref().is_none_or(is_in) || self.part(from, to).is_some()
+    }
+
+    /// The selected part of a span, if any, or the whole span if the filter selects whole spans.
     pub fn clip(&self, span: &Span) -> Option<Span> {
-        let (from, to) = self.part(span.from, span.to)?;
+        let (from, to) = match &self.time {
+            Some(time) if self.whole_spans => time.has(span.to).then_some((span.from, span.to)),
+            _ => self.part(span.from, span.to),
+        }?;
         self.has(span.coroutine)
             .then_some(Span { from, to, ..*span })
     }
@@ -132,21 +160,41 @@ impl Selection {
         self.time.as_ref().is_none_or(is_time) && (is_thread || is_coroutine)
     }
 
+    /// Whether a state that began at this time is selected, in a view that shows both spans and states.
+    pub fn has_start(&self, since: Nanos) -> bool {
+        self.time.as_ref().is_none_or(|time| time.has(since))
+    }
+
+    /// Says how many coroutines are selected, unless all, and which time. `what` is the end of the sentence,
+    /// as `coroutines are shown`.
+    pub fn notes(&self, what: &str) -> Vec<String> {
+        let ids = self.ids.as_ref();
+        let mut notes = Vec::new();
+        notes.extend(ids.map(|ids| notice::counts((ids.len(), self.all), what)));
+        notes.extend(self.has_period.then(|| notice::BEGAN.to_owned()));
+        notes.extend(self.time.as_ref().map(|_| match self.whole_spans {
+            true => notice::ENDS.to_owned(),
+            false => notice::PARTS.to_owned(),
+        }));
+        notes
+    }
+
     /// Writes how many coroutines are selected, unless all.
     ///
     /// # Errors
     /// If the page cannot be written.
     pub fn write(&self, page: &mut Page) -> io::Result<()> {
-        if let Some(ids) = &self.ids {
-            notice::counts(page, (ids.len(), self.all), "coroutines are shown")?;
-        }
-        if self.has_period {
-            notice::began(page)?;
-        }
-        if self.time.is_some() {
-            page.line("# filtered: only waits and runs in the time of --time, and only that part")?;
-        }
-        match self.is_all() {
+        self.write_as(page, "coroutines are shown")
+    }
+
+    /// Writes how many coroutines are selected, unless all. `what` is the end of the sentence.
+    ///
+    /// # Errors
+    /// If the page cannot be written.
+    pub fn write_as(&self, page: &mut Page, what: &str) -> io::Result<()> {
+        let notes = self.notes(what);
+        notes.iter().try_for_each(|note| page.line(note))?;
+        match notes.is_empty() {
             true => Ok(()),
             false => page.gap(),
         }
@@ -250,6 +298,7 @@ mod tests {
             ids: Some([CoroutineId(7)].into()),
             threads: vec![40],
             time: Some(Scale::new(Nanos(100), Nanos(200))),
+            whole_spans: false,
             has_period: false,
             all: 2,
         };
@@ -283,6 +332,12 @@ mod tests {
         };
         assert_eq!(selection.clip(&span(50, 150)), Some(span(100, 150)));
         assert_eq!(selection.clip(&span(50, 60)), None);
+        let whole = Selection {
+            whole_spans: true,
+            ..selection
+        };
+        assert_eq!(whole.clip(&span(50, 150)), Some(span(50, 150)));
+        assert_eq!(whole.clip(&span(150, 250)), None);
         assert_eq!(Selection::default().clip(&span(50, 60)), Some(span(50, 60)));
     }
 }

@@ -15,6 +15,7 @@ use ctp_trace::model::TraceModel;
 use ctp_trace::record::{Event, Record, ThreadEvent};
 use serde::{Serialize, Serializer};
 
+use crate::evidence::selection::Selection;
 use crate::load::Model;
 use crate::names::Names;
 use places::Groups;
@@ -55,7 +56,7 @@ pub enum Detection {
     /// By the records of the coroutines, while the trace is read.
     WhileReading(fn() -> Box<dyn Watch>),
     /// By the trace model at the end.
-    AtTheEnd(fn(&TraceModel) -> Groups),
+    AtTheEnd(fn(&TraceModel, &Selection) -> Groups),
 }
 
 /// Detects a lint while a trace is read.
@@ -109,15 +110,20 @@ impl Watches {
         }
     }
 
-    /// The places that were found, by lint, those with most coroutines first.
-    pub fn finish(mut self, model: &Model, names: &Names) -> Vec<LintPlace> {
+    /// The places that were found, by lint, those with most coroutines first. Only records of selected
+    /// coroutines were taken.
+    pub fn finish(
+        mut self,
+        (model, names): (&Model, &Names),
+        selection: &Selection,
+    ) -> Vec<LintPlace> {
         let is_whole = model.damage.is_empty();
         let mut found = Vec::new();
         for lint in std::mem::take(&mut self.lints) {
             if !is_whole && !lint.of_parts {
                 continue;
             }
-            let groups = self.groups(lint, &model.trace_model);
+            let groups = self.groups(lint, &model.trace_model, selection);
             let mut places = places::named(model, names, lint, groups);
             places.sort_by_key(|place| std::cmp::Reverse(place.coroutines));
             found.extend(places);
@@ -126,9 +132,9 @@ impl Watches {
     }
 
     /// Takes the coroutines that the lint found. Called once for each lint.
-    fn groups(&mut self, lint: &Lint, trace_model: &TraceModel) -> Groups {
+    fn groups(&mut self, lint: &Lint, trace_model: &TraceModel, selection: &Selection) -> Groups {
         if let Detection::AtTheEnd(find) = lint.detection {
-            return find(trace_model);
+            return find(trace_model, selection);
         }
         let mut watches = self.while_reading.iter();
         let place = watches.position(|(name, _)| *name == lint.name);

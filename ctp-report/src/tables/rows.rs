@@ -13,10 +13,11 @@ use anyhow::{Error, Result};
 use ctp_trace::TraceModel;
 use ctp_trace::model::Coroutine;
 use ctp_trace::record::{
-    Act, Event, EventCounts, EventKind, ProcessExit, ProcessId, Record, ThreadEvent,
+    Act, CoroutineId, Event, EventCounts, EventKind, ProcessExit, ProcessId, Record, ThreadEvent,
 };
 
 use crate::evidence::first_calls::FirstCalls;
+use crate::evidence::selection::Selection;
 use crate::load::Model;
 use crate::names::Names;
 use crate::tables::schema::TableId;
@@ -40,6 +41,14 @@ pub struct Rows<'a> {
 struct About<'a> {
     model: &'a Model,
     names: &'a Names,
+    selection: &'a Selection,
+}
+
+impl About<'_> {
+    /// The id of a coroutine, or null if it is not selected.
+    fn coroutine(&self, id: Option<CoroutineId>) -> Value<'static> {
+        Value::id(id.filter(|id| self.selection.has(*id)).map(|id| id.0))
+    }
 }
 
 /// A writer that keeps its first error.
@@ -59,10 +68,19 @@ impl Output<'_> {
 }
 
 impl<'a> Rows<'a> {
-    /// Creates the rows of a trace. `model` is the result of an earlier pass over the trace.
-    pub fn new(model: &'a Model, names: &'a Names, writer: &'a mut dyn TableWriter) -> Self {
+    /// Creates the rows of a trace. `model` is the result of an earlier pass over the records of the selected
+    /// coroutines.
+    pub fn new(
+        (model, names): (&'a Model, &'a Names),
+        selection: &'a Selection,
+        writer: &'a mut dyn TableWriter,
+    ) -> Self {
         Rows {
-            about: About { model, names },
+            about: About {
+                model,
+                names,
+                selection,
+            },
             references: References::of(model),
             aggregates: Aggregates::default(),
             calls: FirstCalls::default(),
@@ -73,16 +91,21 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Writes the rows that do not depend on events.
-    pub fn definitions(&mut self) {
+    /// Writes the rows that do not depend on events. `whole` is the trace with all coroutines.
+    pub fn definitions(&mut self, whole: &Model) {
+        definitions::trace(whole, &mut self.out);
         definitions::write(self.about, &self.references, &mut self.out);
     }
 
-    /// Takes the next record, which `trace_model` has not seen yet.
+    /// Takes the next record of a selected coroutine, which `trace_model` has not seen yet. Records at other
+    /// times than those that are selected have no rows, but end waits that do.
     pub fn take(&mut self, trace_model: &TraceModel, record: &Record) {
+        let has_row = self.about.selection.has_record(record);
         match record {
-            Record::Event(event) => self.event(trace_model, event),
-            Record::ThreadEvent(thread_event) => self.thread_event(trace_model, thread_event),
+            Record::Event(event) => self.event(trace_model, event, has_row),
+            Record::ThreadEvent(thread_event) => {
+                self.thread_event(trace_model, thread_event, has_row);
+            }
             Record::Aggregate(aggregate) => self.aggregates.note(aggregate),
             Record::EventCounts(counts) => self.account(trace_model, counts),
             Record::ProcessEnd(end) if end.how == ProcessExit::Exec => {
@@ -93,20 +116,24 @@ impl<'a> Rows<'a> {
     }
 
     /// Takes an event of a coroutine, and the wait that the event ended.
-    fn event(&mut self, trace_model: &TraceModel, event: &Event) {
+    fn event(&mut self, trace_model: &TraceModel, event: &Event, has_row: bool) {
         let coroutine = trace_model.get(event.coroutine);
-        events::event(&self.references, coroutine, event, &mut self.out);
+        if has_row {
+            events::event(&self.references, coroutine, event, &mut self.out);
+        }
         if let Some(coroutine) = coroutine {
             let end = waits::End::of(coroutine, event);
             let call = self.call_before(event);
-            if let Some(end) = end {
-                waits::write(
-                    (self.about, &self.references),
-                    coroutine,
-                    (end, call),
-                    &mut self.out,
-                );
-            }
+            self.wait(coroutine, end, call);
+        }
+    }
+
+    /// Writes a wait, if a part of it is in the selected time.
+    fn wait(&mut self, coroutine: &Coroutine, end: Option<waits::End>, call: Option<Call>) {
+        let selection = self.about.selection;
+        if let Some(end) = end.filter(|end| end.is_selected(selection)) {
+            let about = (self.about, &self.references);
+            waits::write(about, coroutine, (end, call), &mut self.out);
         }
     }
 
@@ -122,7 +149,12 @@ impl<'a> Rows<'a> {
         }
     }
 
-    fn thread_event(&mut self, trace_model: &TraceModel, thread_event: &ThreadEvent) {
+    fn thread_event(
+        &mut self,
+        trace_model: &TraceModel,
+        thread_event: &ThreadEvent,
+        has_row: bool,
+    ) {
         let about = (&self.references, trace_model);
         match &thread_event.act {
             Act::Wake(call) => {
@@ -130,8 +162,11 @@ impl<'a> Rows<'a> {
                     let columns = || Call::of(about, thread_event, call);
                     self.calls.note(coroutine, call, columns);
                 }
-                events::wake(about, thread_event, call, &mut self.out);
+                if has_row {
+                    events::wake(about, thread_event, call, &mut self.out);
+                }
             }
+            _ if !has_row => {}
             _ => events::thread_event(about, thread_event, &mut self.out),
         }
     }
@@ -172,12 +207,7 @@ impl<'a> Rows<'a> {
     fn last_wait(&mut self, coroutine: &Coroutine, is_over: bool) {
         if let Some(end) = waits::End::missing(coroutine, is_over) {
             let call = self.calls.take(coroutine.id);
-            waits::write(
-                (self.about, &self.references),
-                coroutine,
-                (end, call),
-                &mut self.out,
-            );
+            self.wait(coroutine, Some(end), call);
         }
     }
 

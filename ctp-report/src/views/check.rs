@@ -13,13 +13,14 @@ mod totals;
 
 use std::io::Write;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde_json::json;
 
 use crate::config::rules::Metric;
 use crate::config::{CheckView, Config, Detail};
 use crate::document;
 use crate::evidence::ignored;
+use crate::evidence::selection::Selection;
 use crate::findings::gate::Status;
 use crate::load::{self, Input, Model};
 use crate::names::Names;
@@ -34,32 +35,39 @@ use crate::views::check::model::{Checked, Facts};
 pub fn show(config: &Config, view: &CheckView, out: &mut dyn Write) -> Result<Status> {
     let input = load::open(config)?;
     let mut collector = Collector::new(view);
-    let model = collector.read(&input)?;
+    let (model, names, selection) = collector.read(config, &input)?;
     if let Err(empty) = model.check_not_empty() {
         let why = empty.to_string();
         let all = model::all_unknown(&view.rules, &view.deny, &why);
         save_junit(view, &model, &all, out)?;
         return Ok(Status::Incomplete(why));
     }
-    let names = document::names(config, &input, &model);
-    let all = check(view, &input, (&model, &names), collector)?;
-    write(config, view, (&model, &names), &all, out)?;
+    let all = check(view, &input, (&model, &names, &selection), collector)?;
+    write(config, view, (&model, &names, &selection), &all, out)?;
     Ok(model::status(&all))
 }
 
 fn check(
     view: &CheckView,
     input: &Input,
-    (model, names): (&Model, &Names),
+    (model, names, selection): (&Model, &Names, &Selection),
     collector: Collector,
 ) -> Result<Vec<Checked>> {
+    if selection.has_time() && model.is_by_name() {
+        bail!("the trace has only totals, which have no times: leave out --time");
+    }
     let earlier = before_shutdown(view, input, model)?;
     let judged = earlier.as_ref().unwrap_or(model);
-    let members = ignored::members(judged, names, view.threshold, &view.ignore);
-    let longest_run = facts::longest_run(model, collector.longest_run);
-    let lints = collector.lints(model, names);
+    let mut members = ignored::members(judged, names, view.threshold, &view.ignore);
+    members.retain(|(coroutine, _)| {
+        selection.has(coroutine.id) && selection.has_start(coroutine.state().1)
+    });
+    let selected = selection.model(input)?;
+    let longest_run = facts::longest_run((model, selection), collector.longest_run);
+    let lints = collector.lints((model, names), selection);
     let facts = Facts {
         model,
+        selected: selected.as_ref().unwrap_or(model),
         names,
         judged,
         members: &members,
@@ -67,7 +75,7 @@ fn check(
         longest_run,
         lints: &lints,
     };
-    let collected = facts::durations(input, &view.rules, (model, names))?;
+    let collected = facts::durations(input, &view.rules, (model, names, selection))?;
     Ok(model::check(&facts, &view.rules, &view.deny, &collected))
 }
 
@@ -84,16 +92,17 @@ fn before_shutdown(view: &CheckView, input: &Input, model: &Model) -> Result<Opt
 fn write(
     config: &Config,
     view: &CheckView,
-    about: (&Model, &Names),
+    (model, names, selection): (&Model, &Names, &Selection),
     all: &[Checked],
     out: &mut dyn Write,
 ) -> Result<()> {
-    if !save_junit(view, about.0, all, out)? {
+    if !save_junit(view, model, all, out)? {
         return Ok(());
     }
     let fields = || json!({ "rules": all });
     let is_verbose = config.detail == Detail::Verbose;
-    document::write(config, about, out, fields, |page| {
+    document::write(config, (model, names), out, fields, |page| {
+        selection.write_as(page, "coroutines are checked")?;
         text::page(page, all, is_verbose)
     })
 }

@@ -47,7 +47,7 @@ pub fn show(config: &Config, view: &SitesView, out: &mut dyn Write) -> Result<()
     let rows = model::rows(&model, &names, (&figures, &quantiles), view);
     let mut leaks = Vec::<Leak>::find(&model, &names);
     leaks::select(&mut leaks, &selection);
-    let lints = watch.finish(&model, &names);
+    let lints = watch.finish((&model, &names), &selection);
     let by_name = model.is_by_name();
     let fields = || {
         json!({

@@ -1,5 +1,6 @@
 //! Exports as tables. The trace's own records are the truth.
 
+mod filters;
 #[cfg(feature = "parquet")]
 mod fleet;
 #[cfg(all(feature = "sqlite", feature = "parquet"))]

@@ -5,6 +5,17 @@ use std::io;
 use crate::config::filter::Filter;
 use crate::text::{Page, units};
 
+/// What `--time` selects in views that list coroutines.
+pub(super) const BEGAN: &str =
+    "# filtered: only coroutines whose latest wait or run began in the time of --time";
+
+/// What `--time` selects in views of waits and runs.
+pub(super) const PARTS: &str =
+    "# filtered: only waits and runs in the time of --time, and only that part";
+
+/// What `--time` selects in checks and comparisons.
+pub(super) const ENDS: &str = "# filtered: only waits and runs that ended in the time of --time";
+
 /// Writes how many of `all` the filter admits, unless all, and what `--time` selects. `what` is the end of
 /// the sentence, as `coroutines are shown`.
 ///
@@ -18,10 +29,10 @@ pub fn write(
 ) -> io::Result<()> {
     let is_whole = admitted == all;
     if !is_whole {
-        counts(page, (admitted, all), what)?;
+        page.line(&counts((admitted, all), what))?;
     }
     if filter.began.is_some() {
-        began(page)?;
+        page.line(BEGAN)?;
     }
     if is_whole && filter.began.is_none() {
         Ok(())
@@ -30,14 +41,9 @@ pub fn write(
     }
 }
 
-/// Writes how many are shown.
-pub(super) fn counts(page: &mut Page, (shown, all): (usize, usize), what: &str) -> io::Result<()> {
+/// Says how many are shown.
+pub(super) fn counts((shown, all): (usize, usize), what: &str) -> String {
     let shown = units::grouped(shown as u64);
     let all = units::grouped(all as u64);
-    page.line(&format!("# filtered: {shown} of {all} {what}"))
-}
-
-/// Writes what `--time` selects in views that list coroutines.
-pub(super) fn began(page: &mut Page) -> io::Result<()> {
-    page.line("# filtered: only coroutines whose latest wait or run began in the time of --time")
+    format!("# filtered: {shown} of {all} {what}")
 }

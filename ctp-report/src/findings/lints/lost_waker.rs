@@ -6,6 +6,7 @@ use ctp_trace::verdict::{Fact, THRESHOLD};
 use super::places::{Groups, LintPlace};
 use super::{Detection, Lint};
 use crate::evidence::members;
+use crate::evidence::selection::Selection;
 use crate::text::units::duration_ns;
 
 /// Detects lost wakers by the rule for verdicts.
@@ -29,9 +30,10 @@ pub(super) fn longest(place: &LintPlace) -> String {
 }
 
 /// Excludes coroutines that are not stuck: another coroutine may poll them without a waker.
-fn find(trace_model: &TraceModel) -> Groups {
+fn find(trace_model: &TraceModel, selection: &Selection) -> Groups {
     let mut groups = Groups::default();
-    for (coroutine, judged) in members(trace_model, THRESHOLD) {
+    let members = members(trace_model, THRESHOLD);
+    for (coroutine, judged) in members.filter(|(coroutine, _)| selection.has(coroutine.id)) {
         if judged.fact == Fact::NoWaker && judged.verdict.is_stuck() {
             groups.add_waiting(coroutine, judged.age);
         }

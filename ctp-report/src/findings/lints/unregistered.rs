@@ -7,6 +7,7 @@ use super::lost_waker::longest;
 use super::places::Groups;
 use super::{Detection, Lint};
 use crate::evidence::members;
+use crate::evidence::selection::Selection;
 
 /// Detects waits without a waker by the rule for verdicts.
 pub const LINT: Lint = Lint {
@@ -20,9 +21,10 @@ pub const LINT: Lint = Lint {
     message: longest,
 };
 
-fn find(trace_model: &TraceModel) -> Groups {
+fn find(trace_model: &TraceModel, selection: &Selection) -> Groups {
     let mut groups = Groups::default();
-    for (coroutine, judged) in members(trace_model, THRESHOLD) {
+    let members = members(trace_model, THRESHOLD);
+    for (coroutine, judged) in members.filter(|(coroutine, _)| selection.has(coroutine.id)) {
         if judged.reason == Reason::Unregistered {
             groups.add_waiting(coroutine, judged.age);
         }

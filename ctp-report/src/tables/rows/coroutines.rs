@@ -28,7 +28,7 @@ pub fn write(
     let given_name = (!given.is_empty()).then(|| escape(given));
     let name = about.names.of_coroutine(about.model, coroutine);
     let death = coroutine.last.filter(|last| last.kind == EventKind::Death);
-    let parent = coroutine.parent.map(|parent| parent.id.0);
+    let parent = coroutine.parent.map(|parent| parent.id);
     let [waits, waiting, longest_wait, runs, running, longest_run] = sums.values();
     out.row(
         TableId::Coroutines,
@@ -39,7 +39,7 @@ pub fn write(
             Value::Text(&name),
             Value::text(given_name.as_deref()),
             Value::Text(coroutine.kind.word()),
-            Value::id(parent),
+            about.coroutine(parent),
             references.site(coroutine.spawn_site),
             Value::count_or_null((!coroutine.lived_before).then_some(coroutine.born.0)),
             Value::count_or_null(death.map(|death| death.at.0)),

@@ -16,9 +16,8 @@ use crate::text::{escape, shell_word, units};
 /// Separates the functions of an await chain.
 const AWAITED_BY: &str = " <- ";
 
-/// Writes all rows of these tables.
+/// Writes the rows of processes and sites.
 pub fn write(about: About<'_>, references: &References, out: &mut Output<'_>) {
-    trace(about.model, out);
     // A damaged trace may describe a process twice.
     let mut known = BTreeSet::new();
     let processes = about.model.processes.iter();
@@ -30,7 +29,8 @@ pub fn write(about: About<'_>, references: &References, out: &mut Output<'_>) {
     }
 }
 
-fn trace(model: &Model, out: &mut Output<'_>) {
+/// Writes the row of the trace.
+pub fn trace(model: &Model, out: &mut Output<'_>) {
     let start = &model.start;
     let words: Vec<String> = start.argv.iter().map(|word| shell_word(word)).collect();
     let totals = model.trace_model.totals();

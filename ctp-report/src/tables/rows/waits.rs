@@ -6,6 +6,7 @@ use ctp_trace::record::{Event, EventKind, Nanos, ThreadEvent, WaitKind, WakeCall
 
 use super::references::References;
 use super::{About, Output, events};
+use crate::evidence::selection::Selection;
 use crate::tables::schema::TableId;
 use crate::tables::value::Value;
 
@@ -32,6 +33,12 @@ impl End {
             at,
             outcome,
         })
+    }
+
+    /// Whether a part of the wait is in the selected time.
+    pub fn is_selected(&self, selection: &Selection) -> bool {
+        let to = self.at.unwrap_or(Nanos(u64::MAX));
+        selection.has_part(self.suspend.at, to)
     }
 
     /// A wait of which the end is not in the trace, if the latest known event is a suspend. `is_over` says that
@@ -114,5 +121,5 @@ fn awaited(about: About<'_>, coroutine: &Coroutine, suspend: &Event) -> Value<'s
         return Value::Null;
     }
     let awaited = about.model.awaited.get(coroutine.process, suspend.arg);
-    Value::id(awaited.map(|id| id.0))
+    about.coroutine(awaited)
 }

@@ -25,8 +25,8 @@ pub fn value(facts: &Facts, count: Count) -> Value {
         Count::Stuck => stuck(facts, Confidence::Certain),
         Count::Likely => stuck(facts, Confidence::Likely),
         Count::Lost => lost(model, names),
-        Count::Leaks => leaks(model, names),
-        Count::Coroutines => coroutines(model),
+        Count::Leaks => leaks(facts),
+        Count::Coroutines => coroutines(facts),
     }
 }
 
@@ -65,12 +65,12 @@ fn lost(model: &Model, names: &Names) -> Value {
 }
 
 /// Coroutines that were alive at a clean end. If events were lost, ends may be among them.
-fn leaks(model: &Model, names: &Names) -> Value {
-    let range = match model.exit_reason() {
-        Some(ExitReason::Exited(0)) => missing::hides_ends(model),
+fn leaks(facts: &Facts) -> Value {
+    let range = match facts.model.exit_reason() {
+        Some(ExitReason::Exited(0)) => missing::hides_ends(facts.model),
         _ => Some("the program did not end with status 0".to_owned()),
     };
-    let leaks = <Vec<Leak> as crate::findings::Finding>::find(model, names);
+    let leaks = <Vec<Leak> as crate::findings::Finding>::find(facts.selected, facts.names);
     let count: usize = leaks.iter().map(|leak| leak.count).sum();
     Value {
         range: range.map_or_else(|| Range::exactly(count as u64), Range::unknown),
@@ -78,10 +78,10 @@ fn leaks(model: &Model, names: &Names) -> Value {
     }
 }
 
-fn coroutines(model: &Model) -> Value {
-    let count = model.trace_model.totals().coroutines;
+fn coroutines(facts: &Facts) -> Value {
+    let count = facts.selected.trace_model.totals().coroutines;
     Value {
-        range: from(count, missing::hidden_coroutines(model)),
+        range: from(count, missing::hidden_coroutines(facts.model)),
         proof: Vec::new(),
     }
 }

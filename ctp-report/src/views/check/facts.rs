@@ -3,8 +3,10 @@
 use anyhow::Result;
 use ctp_trace::model::{Activity, Span, TraceModel};
 
-use crate::config::CheckView;
 use crate::config::rules::{Metric, Rule};
+use crate::config::{CheckView, Config};
+use crate::document;
+use crate::evidence::selection::Selection;
 use crate::findings::lints::{LINTS, LintPlace, Watches};
 use crate::load::{Input, Model};
 use crate::names::Names;
@@ -29,24 +31,26 @@ impl Collector {
         }
     }
 
-    /// Reads the trace.
+    /// Reads the trace, and selects what the filter admits.
     ///
     /// # Errors
     /// If the trace cannot be read, or takes too much memory.
-    pub fn read(&mut self, input: &Input) -> Result<Model> {
+    pub fn read(&mut self, config: &Config, input: &Input) -> Result<(Model, Names, Selection)> {
         let Collector {
             watches,
             longest_run,
         } = self;
-        input.model(
+        document::read_any_selected(
+            config,
+            input,
             |trace_model, record| watches.see(trace_model, record),
             |trace_model, span| note_run(longest_run, trace_model, span),
         )
     }
 
     /// The findings of the denied lints.
-    pub fn lints(self, model: &Model, names: &Names) -> Vec<LintPlace> {
-        self.watches.finish(model, names)
+    pub fn lints(self, read: (&Model, &Names), selection: &Selection) -> Vec<LintPlace> {
+        self.watches.finish(read, selection)
     }
 }
 
@@ -58,8 +62,11 @@ fn note_run(longest: &mut Option<Witness>, trace_model: &TraceModel, span: &Span
     }
 }
 
-/// The longest run, including runs that have not ended.
-pub fn longest_run(model: &Model, ended: Option<Witness>) -> Option<Witness> {
+/// The longest run, including runs that have not ended. `ended` is the longest that has.
+pub fn longest_run(
+    (model, selection): (&Model, &Selection),
+    ended: Option<Witness>,
+) -> Option<Witness> {
     let all = model.trace_model.coroutines().into_iter();
     let open = all.filter_map(|coroutine| {
         let from = model.trace_model.resumed_from(coroutine);
@@ -69,7 +76,7 @@ pub fn longest_run(model: &Model, ended: Option<Witness>) -> Option<Witness> {
             from: coroutine.runs_since()?,
             to: model.trace_model.end_of(coroutine.process),
         };
-        Some(Witness::of(coroutine, span))
+        Some(Witness::of(coroutine, selection.clip(&span)?))
     });
     open.chain(ended)
         .max_by_key(|witness| (witness.span.length(), std::cmp::Reverse(witness.span.from)))
@@ -83,7 +90,7 @@ pub fn longest_run(model: &Model, ended: Option<Witness>) -> Option<Witness> {
 pub fn durations<'r>(
     input: &Input,
     rules: &'r [Rule],
-    (model, names): (&'r Model, &'r Names),
+    (model, names, selection): (&'r Model, &'r Names, &Selection),
 ) -> Result<Vec<Option<Collected<'r>>>> {
     let collected = rules.iter().map(|rule| match &rule.metric {
         Metric::Statistic(_, durations) if !model.is_by_name() => {
@@ -96,8 +103,11 @@ pub fn durations<'r>(
         input.model(
             |_, _| {},
             |trace_model, span| {
+                let Some(span) = selection.clip(span) else {
+                    return;
+                };
                 let all = collected.iter_mut().flatten();
-                all.for_each(|collected| collected.add(trace_model, span));
+                all.for_each(|collected| collected.add(trace_model, &span));
             },
         )?;
     }

@@ -19,6 +19,9 @@ use crate::views::check::{counts, totals};
 pub struct Facts<'f> {
     /// The trace.
     pub model: &'f Model,
+    /// The trace as if only the selected coroutines existed, to count these. It numbers names in its own way,
+    /// and takes the others for lost.
+    pub selected: &'f Model,
     /// Its names.
     pub names: &'f Names,
     /// The trace up to the time at which processes dropped their coroutines.
@@ -122,7 +125,7 @@ fn value(facts: &Facts, metric: &Metric, collected: Option<&Collected>) -> Value
         Metric::Statistic(statistic, durations) => match collected {
             Some(collected) => of_collected(facts, *statistic, collected),
             None => Value {
-                range: totals::range(facts.model, facts.names, *statistic, durations),
+                range: totals::range(facts.selected, facts.names, *statistic, durations),
                 proof: Vec::new(),
             },
         },
@@ -146,10 +149,10 @@ fn longest_run(facts: &Facts) -> Value {
     let length = longest.map(|witness| witness.span.length());
     let proof = longest.map(|witness| witness.proof(model, names, "ran"));
     if model.is_by_name() {
-        let ended = totals::longest_runner(model, names);
+        let ended = totals::longest_runner(facts.selected, names);
         let ended = ended.filter(|(ended, _)| length.is_none_or(|length| length < *ended));
         return Value {
-            range: totals::longest_run(model, length),
+            range: totals::longest_run(facts.selected, length),
             proof: ended
                 .map(|(_, proof)| proof)
                 .or(proof)
@@ -159,7 +162,7 @@ fn longest_run(facts: &Facts) -> Value {
     }
     let length = length.unwrap_or(Nanos(0)).0;
     Value {
-        range: match Missing::of(model).why {
+        range: match Missing::of(facts.model).why {
             None => Range::exactly(length),
             Some(why) => Range::at_least(length, why),
         },

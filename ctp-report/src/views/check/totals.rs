@@ -145,6 +145,7 @@ pub fn longest_runner(model: &Model, names: &Names) -> Option<(Nanos, Proof)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::selection::Selection;
     use crate::views::check::facts;
     use ctp_trace::record::{Aggregate, CoroutineId, End, Event, EventCounts, EventKind, Record};
 
@@ -194,7 +195,8 @@ mod tests {
     #[test]
     fn longest_run_may_not_have_ended() {
         let model = running(None, 0);
-        let open = facts::longest_run(&model, None).map(|run| run.span.length());
+        let open =
+            facts::longest_run((&model, &Selection::default()), None).map(|run| run.span.length());
         assert_eq!(open, Some(Nanos(90)));
         assert_eq!(longest_run(&model, open), Range::exactly(90));
         assert_eq!(longest_run(&model, None), Range::exactly(5));

@@ -42,6 +42,8 @@ pub struct About {
     pub events: u64,
     /// Lost events.
     pub lost: u64,
+    /// What a filter left out.
+    pub filtered: Vec<String>,
     /// Notes about what is missing.
     pub notes: Vec<String>,
     /// Waits at sites beyond those that are compared.
@@ -144,7 +146,9 @@ impl Identity {
 pub fn read(config: &Config, path: &Path) -> Result<Profile> {
     let input = load::open_file(config, path)?;
     let mut collector = Collector::default();
-    let model = input.model(
+    let (model, names, selection) = document::read_any_selected(
+        config,
+        &input,
         |_, _| {},
         |trace_model, span| collector.add(trace_model, span),
     )?;
@@ -157,8 +161,10 @@ pub fn read(config: &Config, path: &Path) -> Result<Profile> {
             path.display()
         );
     }
-    let names = document::names(config, &input, &model);
-    let about = about(&model, &names, collector.left_out);
+    let about = About {
+        filtered: selection.notes("coroutines are compared"),
+        ..about(&model, &names, collector.left_out)
+    };
     let mut sites: BTreeMap<Identity, Series> = BTreeMap::new();
     for (site, wait, name, series) in collector.finish() {
         let identity = Identity::of(&names, (site, wait), &name);
@@ -181,6 +187,7 @@ fn about(model: &Model, names: &Names, left_out: u64) -> About {
         duration: since.until(model.duration()),
         events: model.trace_model.totals().events,
         lost: model.lost(),
+        filtered: Vec::new(),
         notes: notes::notes(model, names),
         left_out,
         json: json::trace(model, names),

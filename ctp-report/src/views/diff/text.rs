@@ -43,6 +43,7 @@ pub fn header(page: &mut Page, what: &str, path: &Path, about: &About) -> io::Re
         format!("lost {}", units::grouped(about.lost)),
     ];
     page.list("# ", "#   ", "   ", &items)?;
+    about.filtered.iter().try_for_each(|note| page.line(note))?;
     about
         .notes
         .iter()

@@ -23,10 +23,6 @@ fn usage_errors_say_what_to_do() {
             &["csv-tables", "-o", "-"],
             "writes a folder: name it with -o DIR",
         ),
-        (
-            &["csv-tables", "-o", "d", "--id", "3"],
-            "filters do not apply to tables",
-        ),
         (&["tables"], "csv-tables"),
     ] {
         let found = error(&test_dir, 2, args);

@@ -48,9 +48,15 @@ pub fn only_trace(dataset: &Path) -> PathBuf {
 impl Tables {
     /// The tables of a trace, unless the trace has no coroutine.
     pub fn of(test_dir: &TestDir, name: &str) -> Option<Self> {
-        let folder = format!("{name}.csv");
+        Tables::selected(test_dir, name, &[])
+    }
+
+    /// The tables of what `filter` selects in a trace, unless the trace has no coroutine.
+    pub fn selected(test_dir: &TestDir, name: &str, filter: &[&str]) -> Option<Self> {
+        let folder = format!("{name}{}.csv", filter.concat());
         let file = format!("{name}.data");
-        let output = test_dir.report(&["-i", &file, "--export", "csv-tables", "-o", &folder]);
+        let export = ["-i", &file, "--export", "csv-tables", "-o", &folder];
+        let output = test_dir.report(&[&export[..], filter].concat());
         if !output.status.success() {
             assert_eq!(output.status.code(), Some(1), "{name}: {output:?}");
             assert!(!test_dir.path(&folder).exists(), "{name}");
