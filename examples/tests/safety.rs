@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const PACKAGES: [&str; 7] = [
+const PACKAGES: [&str; 8] = [
     "ctp-c",
     "ctp-nostd",
+    "ctp-tracing",
     "ctp-trace",
     "symbolize",
     "ctp-inspect",

@@ -22,6 +22,7 @@ mod other_languages;
 mod readme;
 mod riscv;
 mod slow_site;
+mod spans;
 mod stackful;
 mod stackful_program;
 mod support;

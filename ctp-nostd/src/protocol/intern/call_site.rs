@@ -54,6 +54,12 @@ impl ForeignLine {
     pub const unsafe fn new(file: *const c_char, line: u32) -> Self {
         ForeignLine { file, line }
     }
+
+    /// The line with this number, from 1, of this file, or of an unknown file.
+    pub fn in_file(file: Option<&'static CStr>, line: u32) -> Self {
+        let file = file.map_or(core::ptr::null(), CStr::as_ptr);
+        ForeignLine { file, line }
+    }
 }
 
 /// An odd number without regular bits, so that a product differs in its upper bits.
