@@ -325,6 +325,8 @@ pub enum ProfileFormat {
 pub enum TrackFormat {
     /// JSON for `chrome://tracing`.
     Chrome,
+    /// Markers for Firefox Profiler, as JSON.
+    Firefox,
     /// Protocol buffers for Perfetto.
     Perfetto,
     /// Spans of OpenTelemetry, as lines of JSON.

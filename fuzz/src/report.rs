@@ -174,6 +174,7 @@ fn views(id: u32, path: &Path) -> Vec<View> {
             output: None,
         }),
         tracks(TrackFormat::Chrome),
+        tracks(TrackFormat::Firefox),
         tracks(TrackFormat::Perfetto),
         tracks(TrackFormat::Otlp),
         profile(ProfileFormat::Speedscope),

@@ -271,6 +271,8 @@ pub(super) enum Target {
     Speedscope,
     /// Waits and runs by await chain, with their number and time, for go tool pprof
     Pprof,
+    /// Markers of coroutines and threads, for Firefox Profiler; kept in memory
+    Firefox,
     /// A span for each coroutine and wait, as JSON lines of OpenTelemetry
     Otlp,
     /// Eight tables for SQL and data frames, as Parquet files in a folder of the dataset -o DIR
@@ -397,6 +399,7 @@ impl ExchangeArgs {
             }),
             Target::Chrome => tracks(TrackFormat::Chrome, threshold, output),
             Target::Perfetto => tracks(TrackFormat::Perfetto, threshold, output),
+            Target::Firefox => tracks(TrackFormat::Firefox, threshold, output),
             Target::Otlp => tracks(TrackFormat::Otlp, threshold, output),
             Target::Speedscope => profile(ProfileFormat::Speedscope, output),
             Target::Pprof => profile(ProfileFormat::Pprof, output),

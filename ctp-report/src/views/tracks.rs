@@ -1,6 +1,7 @@
-//! `--export chrome`, `--export perfetto` and `--export otlp`: tracks for viewers of traces.
+//! `--export chrome`, `firefox`, `perfetto` and `otlp`: tracks for viewers of traces.
 
 mod chrome;
+mod firefox;
 pub mod model;
 mod otlp;
 mod perfetto;
@@ -34,7 +35,9 @@ pub fn show(config: &Config, view: &TracksView, out: &mut dyn Write) -> Result<(
     document::notice(names.misses());
     let (from, to) = config.filter.time;
     let scale = Scale::new(from, to.unwrap_or(Nanos(u64::MAX)));
-    let mut tracks = Tracks::new(&model, &names, scale, view.threshold);
+    let earlier = input.before_shutdown(&model)?;
+    let judged = (&model, earlier.as_ref());
+    let mut tracks = Tracks::new(judged, &names, scale, view.threshold);
     let message = write(&model, view, out, |sink| {
         tracks.begin(sink);
         input.model(
@@ -61,6 +64,7 @@ fn write(
     let path = view.output.as_deref();
     let events = output::write(path, out, |out| match view.format {
         TrackFormat::Chrome => chrome::document(out, emit),
+        TrackFormat::Firefox => firefox::document(model, out, emit),
         TrackFormat::Perfetto => perfetto::document(model, out, emit),
         TrackFormat::Otlp => otlp::document(model, out, emit),
     })??;
@@ -69,6 +73,7 @@ fn write(
             "trace event",
             "open it in ui.perfetto.dev, chrome://tracing or speedscope",
         ),
+        TrackFormat::Firefox => ("marker", "open it in profiler.firefox.com"),
         TrackFormat::Perfetto => ("trace event", "open it in ui.perfetto.dev"),
         TrackFormat::Otlp => (
             "span",

@@ -3,7 +3,7 @@
 //!
 //! Slices are written as soon as they end, and not kept in memory.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use ctp_trace::model::{Coroutine, TraceModel};
 use ctp_trace::record::{
@@ -30,18 +30,26 @@ pub struct Tracks<'a> {
     pids: HashMap<ProcessId, u32>,
     /// The coroutines that are alive at the end, with their verdicts.
     judged: Vec<Member<'a>>,
-    bad: HashSet<CoroutineId>,
+    /// The coroutines that are stuck or busy at the end, or were until their process dropped them to end.
+    bad: HashMap<CoroutineId, Judgement>,
     calls: FirstCalls<(ThreadEvent, WakeCall)>,
     arrows: u64,
 }
 
 impl<'a> Tracks<'a> {
     /// Creates tracks of the time of `scale`. Coroutines that have not moved for at least `threshold` are
-    /// judged.
-    pub fn new(model: &'a Model, names: &'a Names, scale: Scale, threshold: Nanos) -> Self {
+    /// judged, both at the end and, if processes dropped waiting coroutines when they ended, just before.
+    pub fn new(
+        (model, before_shutdown): (&'a Model, Option<&Model>),
+        names: &'a Names,
+        scale: Scale,
+        threshold: Nanos,
+    ) -> Self {
         let judged: Vec<Member> = evidence::members(&model.trace_model, threshold).collect();
-        let bad = judged.iter().filter(|(_, judgement)| is_bad(judgement));
-        let bad = bad.map(|(coroutine, _)| coroutine.id).collect();
+        let mut bad = HashMap::new();
+        for model in before_shutdown.into_iter().chain([model]) {
+            bad.extend(bad_in(model, threshold));
+        }
         let pids = model
             .processes
             .iter()
@@ -93,7 +101,7 @@ impl<'a> Tracks<'a> {
                     id: coroutine.id,
                     name: &self.name(coroutine),
                     from: event.at,
-                    is_bad: self.bad.contains(&coroutine.id),
+                    is_bad: self.bad.contains_key(&coroutine.id),
                 };
                 sink.coroutine(Track::of(coroutine), &named);
             }
@@ -126,18 +134,45 @@ impl<'a> Tracks<'a> {
                 );
             }
             EventKind::Run => self.run(coroutine, from, span, sink),
+            EventKind::Suspend if to.kind == EventKind::Death => {
+                self.dropped(coroutine, from, span, sink);
+            }
             EventKind::Suspend => {
                 let name = self.place(coroutine, from.site);
-                sink.slice(
-                    track,
-                    Slice::new(SliceKind::Wait, &name, span, self.wait(from)),
-                );
-                if to.kind == EventKind::Death {
-                    sink.mark(track, Mark::new("dropped", to.at));
-                }
+                let details = self.wait(from);
+                sink.slice(track, Slice::new(SliceKind::Wait, &name, span, details));
             }
             EventKind::Death => {}
         }
+    }
+
+    /// Writes a wait that the end of the coroutine ended. If the coroutine was stuck until its process ended,
+    /// the slice says so.
+    fn dropped(
+        &self,
+        coroutine: &Coroutine,
+        wait: &Event,
+        span: (Nanos, Nanos),
+        sink: &mut dyn TrackSink,
+    ) {
+        let track = Track::of(coroutine);
+        let place = self.place(coroutine, wait.site);
+        let mut details = self.wait(wait);
+        if let Some(judgement) = self.bad.get(&coroutine.id) {
+            details.extend(verdict(judgement));
+            let name = format!("{}: {place}", judgement.verdict.word());
+            sink.slice(
+                track,
+                Slice {
+                    is_wait: true,
+                    verdict: Some(judgement.verdict),
+                    ..Slice::new(SliceKind::Stuck, &name, span, details)
+                },
+            );
+        } else {
+            sink.slice(track, Slice::new(SliceKind::Wait, &place, span, details));
+        }
+        sink.mark(track, Mark::new("dropped", span.1));
     }
 
     /// Writes a run on the track of the coroutine, and on that of the thread.
@@ -264,11 +299,7 @@ impl<'a> Tracks<'a> {
             place
         };
         let mut details = self.wait(&last);
-        details.extend([
-            ("state", judgement.fact.word().into()),
-            ("verdict", judgement.verdict.word().into()),
-            ("reason", judgement.reason.word().into()),
-        ]);
+        details.extend(verdict(judgement));
         let track = Track::of(coroutine);
         let kind = if is_bad {
             SliceKind::Stuck
@@ -332,6 +363,22 @@ impl<'a> Tracks<'a> {
     fn thing(&self, close: &Close) -> String {
         resource::describe(self.model, None, (close.wait, close.arg))
     }
+}
+
+/// The fields of a verdict.
+fn verdict(judgement: &Judgement) -> Details {
+    vec![
+        ("state", judgement.fact.word().into()),
+        ("verdict", judgement.verdict.word().into()),
+        ("reason", judgement.reason.word().into()),
+    ]
+}
+
+/// The coroutines of a model that need attention.
+fn bad_in(model: &Model, threshold: Nanos) -> impl Iterator<Item = (CoroutineId, Judgement)> {
+    let all = evidence::members(&model.trace_model, threshold);
+    let bad = all.filter(|(_, judgement)| is_bad(judgement));
+    bad.map(|(coroutine, judgement)| (coroutine.id, judgement))
 }
 
 /// Whether a coroutine with this verdict needs attention: it is stuck, or blocks its thread.

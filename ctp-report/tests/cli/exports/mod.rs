@@ -4,6 +4,7 @@
 //! reader is not installed; `.ci/viewers` installs all of them.
 
 mod facts;
+mod firefox;
 mod otlp;
 mod perfetto;
 mod profiles;
@@ -89,7 +90,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-const FORMATS: [&str; 4] = ["perfetto", "speedscope", "pprof", "otlp"];
+const FORMATS: [&str; 5] = ["perfetto", "firefox", "speedscope", "pprof", "otlp"];
 
 // CT-20
 #[test]

@@ -17,6 +17,7 @@ mod locks;
 mod many;
 mod outside;
 mod senders;
+mod shutdown;
 mod stackful;
 mod summed;
 mod thread_events;
@@ -65,6 +66,7 @@ fn of_waits() -> Vec<Named> {
         ("line", locks::line()),
         ("senders", senders::senders()),
         ("late", late::late()),
+        ("shutdown", shutdown::shutdown()),
         ("lints", lints::lints(0)),
         ("lints_robbed", lints::lints(4)),
         ("looked_at", outside::looked_at()),

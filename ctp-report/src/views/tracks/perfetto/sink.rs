@@ -129,7 +129,9 @@ impl<'a> Sink<'a> {
     /// Whether the slice lasts to the end of the recording, and not only to that of its process.
     fn is_open(&self, track: Track, slice: &Slice<'_>) -> bool {
         let (Track::Coroutine(process, _) | Track::Thread { process, .. }) = track;
-        slice.kind.is_open() && self.model.trace_model.ended_early(process).is_none()
+        let trace_model = &self.model.trace_model;
+        let is_last = slice.kind.is_open() && slice.to == trace_model.end_of(process);
+        is_last && trace_model.ended_early(process).is_none()
     }
 }
 
