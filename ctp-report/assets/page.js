@@ -31,7 +31,7 @@
     const number = ns / unit[0];
     return (number < 10 && unit[0] > 1 ? number.toFixed(1) : Math.round(number)) + ' ' + unit[1];
   };
-  const moment = (ns) => '+' + (ns / 1e9).toFixed(6) + ' s';
+  const moment = (ns) => '+' + (Math.floor(ns / 1000) / 1e6).toFixed(6) + ' s';
   const format = (c, row) => {
     const value = c.values[row];
     if (value === null || value === undefined) return '';

@@ -16,7 +16,7 @@ use std::io::Write;
 use anyhow::Result;
 
 use crate::config::filter::{Filter, Period};
-use crate::config::{Config, Detail, HtmlView, StuckView};
+use crate::config::{Config, HtmlView, StuckView};
 use crate::document::{self, Output};
 use crate::evidence::selection::Selection;
 use crate::load::{self, Input, Model};
@@ -61,13 +61,9 @@ fn findings(
     view: &HtmlView,
     read: (&Input, &Model, &mut Names),
 ) -> Result<String> {
-    let config = Config {
-        detail: Detail::Verbose,
-        ..config.clone()
-    };
     let mut sections = Sections::default();
     let output = Output::Page(Page::html(&mut sections));
-    stuck::report(&config, &view.stuck, read, output)?;
+    stuck::report(config, &view.stuck, read, output)?;
     Ok(sections.into_html())
 }
 

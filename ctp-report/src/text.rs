@@ -14,6 +14,6 @@ pub mod xml;
 pub use columns::columns;
 pub use escape::{bound, escape, escape_bytes, shell_word};
 pub use layout::{FEW, capitalized, cut, cut_middle, few, spread};
-pub use page::{Links, Page, Sections};
+pub use page::{ContextLines, Links, Page, Sections};
 pub use width::Width;
 pub use wrap::words;

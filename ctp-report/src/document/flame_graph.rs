@@ -4,12 +4,19 @@ use anyhow::{Context as _, Result};
 use ctp_trace::escape::escaped_lines;
 use ctp_trace::verdict::Verdict;
 use inferno::flamegraph::color::{BasicPalette, Color, PaletteMap};
-use inferno::flamegraph::{self, Options, Palette};
+use inferno::flamegraph::{self, Options, Palette, TextTruncateDirection};
 
 use crate::text;
 
 /// Colours for dark themes, and a visible search.
 const STYLE: &str = include_str!("../../assets/flame.css");
+
+/// How the script notes the zoom in the address of the file.
+const REMEMBER: &str = "history.replaceState(";
+
+/// The same, also in a frame of a page, which has no address of its own.
+const REMEMBER_IF_POSSIBLE: &str =
+    "((...state) => { try { history.replaceState(...state); } catch (_) {} })(";
 
 /// What the widths of a flame graph count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +55,8 @@ pub fn flame(folded: &str, title: &str, subtitle: &str, widths: Widths) -> Resul
     };
     options.name_type = "Frame:".to_owned();
     options.hash = true;
+    // The function comes first.
+    options.text_truncate_direction = TextTruncateDirection::Right;
     let mut drawn = Vec::new();
     let folded = escaped_lines(folded);
     flamegraph::from_lines(&mut options, folded.lines(), &mut drawn)
@@ -98,7 +107,9 @@ fn offline(svg: &str) -> String {
             format!(
                 "{}{}{}",
                 &svg[..from],
-                svg[from..to].replace("https://", ""),
+                svg[from..to]
+                    .replace("https://", "")
+                    .replace(REMEMBER, REMEMBER_IF_POSSIBLE),
                 &svg[to..]
             )
         }

@@ -1,8 +1,9 @@
 //! Describes what a coroutine waits for.
 
-use ctp_trace::record::{CoroutineId, Event, WaitKind};
+use ctp_trace::record::{CoroutineId, Event, SiteId, WaitKind};
 use serde::Serialize;
 
+use crate::evidence::leaf_wait;
 use crate::load::Model;
 use crate::text::{self, units};
 
@@ -124,7 +125,11 @@ pub fn thing(model: &Model, wait: &Event) -> String {
 }
 
 /// Describes what a coroutine waits for, without the deadline of a timer.
+/// The kind of an unannounced wait is that of its leaf future, if known.
 pub fn of(model: &Model, wait: &Event) -> String {
+    if wait.wait == WaitKind::Unknown {
+        return phrase_at(model, wait.site, wait.wait).to_owned();
+    }
     describe(model, Some(wait.coroutine), (wait.wait, wait.arg))
 }
 
@@ -169,6 +174,14 @@ pub fn describe(model: &Model, by: Option<CoroutineId>, (wait, arg): (WaitKind, 
         WaitKind::Timer => "timer".to_owned(),
         WaitKind::Yield => "its turn".to_owned(),
         _ => UNNAMED.to_owned(),
+    }
+}
+
+/// The kind on pages, of a wait at a site. The kind of an unannounced wait is that of its leaf future, if known.
+pub fn phrase_at(model: &Model, site: SiteId, wait: WaitKind) -> &'static str {
+    match wait {
+        WaitKind::Unknown => leaf_wait::phrase(model.trace_model.leaf_kind_at(site)),
+        wait => phrase(wait),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::evidence::resource;
 use crate::evidence::selection::is_admitted;
 use crate::load::Model;
 use crate::names::{Label, Names, source};
+use crate::text::ContextLines;
 use crate::views::stuck;
 
 const COLUMNS: [Definition; 17] = [
@@ -57,7 +58,9 @@ fn add(
     let site = model.trace_model.place_of(coroutine);
     let place = names.at(site);
     if let (Some(place), Some(label)) = (&place, names.of(site)) {
-        table.add_source(place, || source::excerpt(names.sources(), label));
+        table.add_source(place, || {
+            source::excerpt(names.sources(), label, ContextLines::MANY)
+        });
     }
     let awaits = names.awaits(site);
     let file = names.of(site).and_then(Label::displayed_file);

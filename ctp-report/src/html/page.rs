@@ -132,7 +132,8 @@ pub fn write(contents: &Contents) -> String {
 }
 
 fn links(row: &str, graphics: &[Graphic]) -> String {
-    let mut links = format!("<a href=\"#findings\">Findings</a> <a href=\"#rows\">All {row}s</a>");
+    let mut links =
+        format!("<a href=\"#findings\">Findings</a> <a href=\"#rows\">All {row}s alive</a>");
     for Graphic { id, title, .. } in graphics {
         let _ = write!(links, " <a href=\"#{id}\">{title}</a>");
     }
@@ -143,12 +144,13 @@ fn links(row: &str, graphics: &[Graphic]) -> String {
 fn rows(table: &Table) -> String {
     let row = table.row();
     format!(
-        "<section id=\"rows\">\n<h2>All {row}s</h2>\n\
+        "<section id=\"rows\">\n<h2>All {row}s alive at the end</h2>\n\
          <noscript><p>The table of all {row}s needs scripts. The findings above do not.</p></noscript>\n\
          <div id=\"tools\" hidden>\n<label for=\"search\">Search</label>\n\
          <input id=\"search\" type=\"search\" autocomplete=\"off\" spellcheck=\"false\" \
          placeholder=\"words, or /regular expression/\" aria-describedby=\"count\">\n\
-         <output id=\"count\" for=\"search\"></output>\n</div>\n\
+         <output id=\"count\" for=\"search\"></output>\n\
+         <span>Choose a row to see its life, its source lines and what woke it.</span>\n</div>\n\
          <div id=\"table\" role=\"grid\" tabindex=\"0\" aria-label=\"All {row}s\" hidden></div>\n\
          <aside id=\"details\" aria-live=\"polite\" hidden></aside>\n</section>\n"
     )

@@ -11,6 +11,7 @@ use crate::load::Model;
 use crate::names::Names;
 use crate::names::source::{self, paths};
 use crate::text;
+use crate::text::ContextLines;
 
 const COLUMNS: [Definition; 14] = [
     ("id", "id", Kind::Number, true),
@@ -38,7 +39,7 @@ pub fn table(model: &Model, names: &Names, view: &StuckView, shown: &Filter) -> 
         let place = group.site.at();
         if let Some(place) = &place {
             table.add_source(place, || {
-                source::excerpt(names.sources(), &group.site.label)
+                source::excerpt(names.sources(), &group.site.label, ContextLines::MANY)
             });
         }
         let awaited_by = group.site.awaited_by.join("  <-  ");

@@ -9,11 +9,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use symbolize::SearchPaths;
 
 use crate::names::Label;
-use crate::text;
+use crate::text::{self, ContextLines};
 use files::{SourceFile, SourceFiles};
-
-/// Number of lines shown above the line of the place.
-const ABOVE: u32 = 2;
 
 /// Maximum width of a line, in columns.
 const MAX_COLUMNS: usize = 240;
@@ -29,14 +26,14 @@ pub struct Sources {
     pub files: SourceFiles,
 }
 
-/// The line of a place, marked, and the lines above. Empty if the file is missing.
-pub fn excerpt(sources: &Sources, label: &Label) -> Vec<String> {
+/// The line of a place, marked, and the lines around. Empty if the file is missing.
+pub fn excerpt(sources: &Sources, label: &Label, lines: ContextLines) -> Vec<String> {
     let (Some(file), Some(line)) = (&label.file, label.line) else {
         return Vec::new();
     };
-    let relative = sources.read(Path::new(file), line);
+    let relative = sources.read(Path::new(file), line, lines);
     relative
-        .or_else(|| sources.read(label.absolute.as_deref()?, line))
+        .or_else(|| sources.read(label.absolute.as_deref()?, line, lines))
         .unwrap_or_default()
 }
 
@@ -49,13 +46,14 @@ fn show(number: u32, source: &str, marked: bool) -> String {
 }
 
 impl Sources {
-    /// Reads the line and the lines above. `None` if the file is shorter, and so has changed.
-    fn read(&self, path: &Path, line: u32) -> Option<Vec<String>> {
+    /// Reads the line and the lines around. `None` if the file is shorter, and so has changed.
+    fn read(&self, path: &Path, line: u32, lines: ContextLines) -> Option<Vec<String>> {
         let file = self.files.open(&self.search_paths.file(path))?;
-        let first = line.saturating_sub(ABOVE).max(1);
-        let numbered = (first..=line).zip(file.lines_from(first));
+        let first = line.saturating_sub(lines.above).max(1);
+        let last = line.saturating_add(lines.below);
+        let numbered = (first..=last).zip(file.lines_from(first));
         let numbered: Vec<(u32, &str)> = numbered.collect();
-        numbered.last().filter(|(number, _)| *number == line)?;
+        numbered.last().filter(|(number, _)| line <= *number)?;
         let shown = numbered.iter();
         let mut shown: Vec<String> = shown
             .map(|(number, text)| show(*number, text, *number == line))
@@ -78,13 +76,21 @@ mod tests {
 
     #[test]
     fn a_source_that_is_a_device_is_not_read() {
-        assert!(Sources::default().read(Path::new("/dev/zero"), 1).is_none());
+        assert!(
+            Sources::default()
+                .read(Path::new("/dev/zero"), 1, ContextLines::FEW)
+                .is_none()
+        );
     }
 
     #[test]
     fn endless_lines_are_not_read() {
         let file = tempfile::NamedTempFile::with_suffix(".rs").unwrap();
         file.as_file().set_len(1 << 40).unwrap();
-        assert!(Sources::default().read(file.path(), 2).is_none());
+        assert!(
+            Sources::default()
+                .read(file.path(), 2, ContextLines::FEW)
+                .is_none()
+        );
     }
 }

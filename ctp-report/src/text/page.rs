@@ -23,6 +23,22 @@ pub struct Page<'a> {
     width: Width,
 }
 
+/// How many source lines are shown around the line of a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContextLines {
+    /// Lines above.
+    pub above: u32,
+    /// Lines below.
+    pub below: u32,
+}
+
+impl ContextLines {
+    /// For pages of text, on which several places share a screen.
+    pub const FEW: Self = ContextLines { above: 2, below: 0 };
+    /// For pages in a browser.
+    pub const MANY: Self = ContextLines { above: 4, below: 4 };
+}
+
 /// A format of pages. The texts have no control characters.
 trait PageFormat {
     /// A line.
@@ -41,6 +57,11 @@ trait PageFormat {
     /// Makes places of the source links, if the format supports that.
     fn set_links(&mut self, _links: Links) {}
 
+    /// How many source lines are shown.
+    fn context_lines(&self) -> ContextLines {
+        ContextLines::FEW
+    }
+
     /// Whether the reader of the page can run the commands that the page suggests.
     fn has_hints(&self) -> bool {
         false
@@ -51,6 +72,11 @@ trait PageFormat {
 }
 
 impl<'a> Page<'a> {
+    /// How many source lines are shown around the line of a place.
+    pub fn context_lines(&self) -> ContextLines {
+        self.format.context_lines()
+    }
+
     /// Creates an empty page for a terminal, with coloured verdicts.
     pub fn terminal(out: &'a mut dyn Write, width: Width) -> Self {
         Page {

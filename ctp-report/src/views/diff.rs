@@ -14,8 +14,9 @@ mod significance;
 mod text;
 
 use std::io::Write;
+use std::thread;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use serde_json::{Value, json};
 
 use crate::config::{Config, DiffView, LeastChange};
@@ -30,8 +31,7 @@ use crate::views::diff::profile::Profile;
 /// # Errors
 /// If a trace cannot be read or has only totals, or an output cannot be written.
 pub fn show(config: &Config, view: &DiffView, out: &mut dyn Write) -> Result<()> {
-    let before = profile::read(config, &view.before)?;
-    let after = profile::read(config, &view.after)?;
+    let (before, after) = read(config, view)?;
     let pairs = matching::pairs(&before, &after);
     let comparison = model::compare((&before, &after), &pairs, view.least);
     if let Some(path) = &view.flame {
@@ -47,6 +47,21 @@ pub fn show(config: &Config, view: &DiffView, out: &mut dyn Write) -> Result<()>
         }
         Output::Page(page) => write_page(config, view, (&before, &after), &comparison, page),
     }
+}
+
+/// Reads both traces at the same time, each with half of the memory that `--max-memory` allows.
+fn read(config: &Config, view: &DiffView) -> Result<(Profile, Profile)> {
+    let config = Config {
+        max_memory: config.max_memory.map(|bytes| bytes / 2),
+        ..config.clone()
+    };
+    let (before, after) = thread::scope(|scope| {
+        let before = scope.spawn(|| profile::read(&config, &view.before));
+        let after = profile::read(&config, &view.after);
+        (before.join(), after)
+    });
+    let before = before.unwrap_or_else(|_| Err(anyhow!("the thread that reads a trace panicked")));
+    Ok((before?, after?))
 }
 
 fn fields(before: &Profile, comparison: &Comparison, least: LeastChange) -> Value {

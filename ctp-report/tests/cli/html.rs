@@ -93,7 +93,7 @@ fn findings_are_those_of_the_text_page() {
     let test_dir = TestDir::new();
     for trace in ["lost_wakeup", "deadlock", "inspected", "crash", "busy"] {
         let page = page(&test_dir, trace);
-        let text = test_dir.text(&["-i", &format!("{trace}.data"), "--stuck", "-v"]);
+        let text = test_dir.text(&["-i", &format!("{trace}.data"), "--stuck"]);
         let (findings, _) = page.split_once("<section id=\"rows\">").unwrap();
         let lines = text
             .lines()

@@ -1,7 +1,6 @@
 //! The values of a column, collected for a row group.
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use parquet::data_type::ByteArray;
 
 use crate::tables::schema::{self, Kind, Table};
@@ -22,8 +21,47 @@ pub enum Values {
     Numbers(Vec<i64>),
     /// True or false.
     Flags(Vec<bool>),
-    /// Texts, which share their memory with equal texts.
-    Texts(Vec<ByteArray>, HashMap<Box<str>, ByteArray>),
+    /// Texts.
+    Texts(Texts),
+}
+
+/// Texts as numbers of a dictionary, since most repeat few words.
+#[derive(Default)]
+pub struct Texts {
+    numbers: Vec<u32>,
+    dictionary: Vec<ByteArray>,
+    known: HashMap<Box<str>, u32>,
+    /// The number of the latest text.
+    latest: u32,
+}
+
+impl Texts {
+    fn push(&mut self, text: &str) {
+        let latest = self.dictionary.get(self.latest as usize);
+        if latest.is_none_or(|latest| latest.data() != text.as_bytes()) {
+            self.latest = self.number(text);
+        }
+        self.numbers.push(self.latest);
+    }
+
+    fn number(&mut self, text: &str) -> u32 {
+        if let Some(number) = self.known.get(text) {
+            return *number;
+        }
+        // A row group has fewer texts.
+        let number = self.dictionary.len() as u32;
+        self.dictionary
+            .push(ByteArray::from(text.as_bytes().to_vec()));
+        self.known.insert(text.into(), number);
+        number
+    }
+
+    /// The texts, of which equal texts share their memory.
+    pub fn to_bytes(&self) -> Vec<ByteArray> {
+        let all = self.numbers.iter();
+        all.map(|number| self.dictionary[*number as usize].clone())
+            .collect()
+    }
 }
 
 impl Column {
@@ -37,7 +75,7 @@ impl Column {
             values: match column.kind {
                 Kind::Time | Kind::Number | Kind::Unsigned => Values::Numbers(Vec::new()),
                 Kind::Flag => Values::Flags(Vec::new()),
-                Kind::Text => Values::Texts(Vec::new(), HashMap::new()),
+                Kind::Text => Values::Texts(Texts::default()),
             },
             levels: Vec::new(),
             is_nullable: column.is_nullable,
@@ -50,7 +88,7 @@ impl Column {
             _ if self.is_nullable => self.levels.len(),
             Values::Numbers(numbers) => numbers.len(),
             Values::Flags(flags) => flags.len(),
-            Values::Texts(texts, _) => texts.len(),
+            Values::Texts(texts) => texts.numbers.len(),
         }
     }
 
@@ -67,18 +105,8 @@ impl Column {
                 numbers.push(i64::from_ne_bytes(number.to_ne_bytes()));
             }
             (Values::Flags(flags), Value::Flag(flag)) => flags.push(flag),
-            (Values::Texts(texts, known), Value::Text(text)) => texts.push(shared(known, text)),
+            (Values::Texts(texts), Value::Text(text)) => texts.push(text),
             (_, value) => unreachable!("{value:?} is not of the kind of its column"),
         }
     }
-}
-
-/// The bytes of a text, in memory that all equal texts of the row group share.
-fn shared(known: &mut HashMap<Box<str>, ByteArray>, text: &str) -> ByteArray {
-    if let Some(bytes) = known.get(text) {
-        return bytes.clone();
-    }
-    let bytes = ByteArray::from(text.as_bytes().to_vec());
-    known.insert(text.into(), bytes.clone());
-    bytes
 }

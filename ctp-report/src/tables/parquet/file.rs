@@ -75,9 +75,11 @@ fn column(writer: &mut SerializedColumnWriter<'_>, column: &Column) -> Result<()
         Values::Flags(flags) => writer
             .typed::<BoolType>()
             .write_batch(flags, levels, None)?,
-        Values::Texts(texts, _) => writer
-            .typed::<ByteArrayType>()
-            .write_batch(texts, levels, None)?,
+        Values::Texts(texts) => {
+            writer
+                .typed::<ByteArrayType>()
+                .write_batch(&texts.to_bytes(), levels, None)?
+        }
     };
     Ok(())
 }

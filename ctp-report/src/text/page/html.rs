@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::PageFormat;
+use super::{ContextLines, PageFormat};
 use crate::text::xml;
 
 /// The sections of a page: HTML elements with the class of their severity.
@@ -68,6 +68,10 @@ impl PageFormat for &mut Sections {
         };
         self.begin_section(severity(word), &(word_and_rest + &right));
         Ok(())
+    }
+
+    fn context_lines(&self) -> ContextLines {
+        ContextLines::MANY
     }
 
     fn end(&mut self) -> io::Result<()> {

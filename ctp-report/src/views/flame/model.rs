@@ -75,7 +75,9 @@ impl Folder {
     pub fn finish(self, model: &Model, names: &Names, selection: &Selection) -> Stacks {
         let mut stacks = Stacks::new();
         for (key, name, sum) in self.named(model, selection) {
-            let stack = stacks.entry(frames(&key, &name, names)).or_default();
+            let stack = stacks
+                .entry(frames(&key, &name, (model, names)))
+                .or_default();
             *stack = stack.saturating_add(sum.ns);
         }
         limit_sum(stacks.values_mut(), u64::MAX);
@@ -171,7 +173,7 @@ fn open_span(trace_model: &TraceModel, coroutine: &Coroutine) -> Option<(Activit
     Some((Activity::Running(from), coroutine.runs_since()?))
 }
 
-fn frames(key: &Key, name: &str, names: &Names) -> Vec<String> {
+fn frames(key: &Key, name: &str, (model, names): (&Model, &Names)) -> Vec<String> {
     let mut frames = vec![names.function(SiteId(0), name)];
     if let Some(at) = names.at(key.spawned) {
         frames.push(format!("spawned at {at}"));
@@ -179,7 +181,10 @@ fn frames(key: &Key, name: &str, names: &Names) -> Vec<String> {
     match key.activity {
         Activity::Waiting(site, wait) => {
             frames.extend(chain(names, site, name));
-            frames.push(format!("waits for {}", resource::phrase(wait)));
+            frames.push(format!(
+                "waits for {}",
+                resource::phrase_at(model, site, wait)
+            ));
         }
         Activity::Running(Some((site, _))) => {
             frames.extend(chain(names, site, name));

@@ -70,7 +70,7 @@ fn stack(key: &Key, name: &str, (model, names): (&Model, &Names)) -> Stack {
         ..Frame::default()
     }];
     let (site, waits_for) = match key.activity {
-        Activity::Waiting(site, wait) => (Some(site), Some(resource::phrase(wait))),
+        Activity::Waiting(site, wait) => (Some(site), Some(resource::phrase_at(model, site, wait))),
         Activity::Running(from) => (from.map(|(site, _)| site), None),
     };
     if let Some(site) = site {

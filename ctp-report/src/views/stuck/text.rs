@@ -19,8 +19,9 @@ use crate::config::filter::Filter;
 use crate::document::hints;
 use crate::evidence::selection::notice;
 use crate::evidence::thread_inspections::ThreadInspection;
+use crate::names::chains::Awaits;
 use crate::names::{Names, source};
-use crate::text::{self, Page, units};
+use crate::text::{self, ContextLines, Page, units};
 use crate::views::stuck::inspected::Findings;
 use crate::views::stuck::model::deadlocks::Deadlock;
 use crate::views::stuck::model::{self, Group, Relation, Relations};
@@ -198,11 +199,13 @@ fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io:
     let left = format!("  {}", group.title());
     page.spread(&left, &group.place.at())?;
     if let Some(label) = group.place.label(names) {
-        page.cut_lines(&source::excerpt(names.sources(), label))?;
+        let lines = page.context_lines();
+        page.cut_lines(&source::excerpt(names.sources(), label, lines))?;
     }
     if let Some(awaits) = &group.place.awaited_by {
         let words = awaits.describe(group.place.code.shown.as_deref());
         items(page, "awaited by", "  <-  ", &words)?;
+        awaiting_source(page, awaits, names)?;
     }
     let words = ["branches"].into_iter().chain(std::iter::repeat(""));
     for (word, branch) in words.zip(&group.place.branches) {
@@ -224,6 +227,17 @@ fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io:
     page.gap()?;
     missing_wakes::write(page, group)?;
     proof(page, group)
+}
+
+/// Writes the source lines of the function that awaits this place, where there is room.
+fn awaiting_source(page: &mut Page, awaits: &Awaits, names: &Names) -> io::Result<()> {
+    let lines = page.context_lines();
+    match awaits.frames.first() {
+        Some(label) if lines == ContextLines::MANY => {
+            page.cut_lines(&source::excerpt(names.sources(), label, lines))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn proof(page: &mut Page, group: &Group) -> io::Result<()> {

@@ -113,7 +113,12 @@ fn write_member(
     let left = format!("  task {}  {}", member.task.id.0, site.function);
     let at = site.at().unwrap_or_default();
     page.spread(&left, &at)?;
-    page.cut_lines(&source::excerpt(findings.names.sources(), &site.label))?;
+    let lines = page.context_lines();
+    page.cut_lines(&source::excerpt(
+        findings.names.sources(),
+        &site.label,
+        lines,
+    ))?;
     if !site.awaited_by.is_empty() {
         items(page, "awaited by", "  <-  ", &site.awaited_by)?;
     }

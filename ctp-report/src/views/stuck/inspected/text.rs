@@ -99,6 +99,7 @@ fn block(
     page.cut_lines(&source::excerpt(
         findings.names.sources(),
         &group.site.label,
+        page.context_lines(),
     ))?;
     if !group.site.awaited_by.is_empty() {
         items(page, "awaited by", "  <-  ", &group.site.awaited_by)?;

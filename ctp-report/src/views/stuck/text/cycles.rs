@@ -127,7 +127,8 @@ fn link(page: &mut Page, link: &Link, names: &Names) -> io::Result<()> {
     let at = link.at.as_deref().unwrap_or("(place not recorded)");
     page.spread(&left, at)?;
     if let Some(label) = names.of(link.site) {
-        page.cut_lines(&source::excerpt(names.sources(), label))?;
+        let lines = page.context_lines();
+        page.cut_lines(&source::excerpt(names.sources(), label, lines))?;
     }
     let since = format!("for {}", units::duration_ns(link.waits_ns));
     let waits = spread_field(&link.waits_for, &since);
