@@ -210,7 +210,7 @@ impl Reason {
                 (parked.latest, "(outside)", what, parked.first)
             }
             Reason::FullChannel(full) => {
-                let what = "suspend of a coroutine that it had woken, and that waits in vain too";
+                let what = "suspend of a coroutine that it had woken, and that is stuck too";
                 (full.since, "others", what, full.since)
             }
             Reason::Overdue(due) => (due, "timer", "was due", due),

@@ -114,9 +114,10 @@ reasons! {
     },
     Reason::FullChannel(_) => Description {
         when: "waits for room in a channel, and no coroutine that may read from the channel can continue",
-        sentence: "suspended {age}: its channel is full, and what it has woken so far waits in vain too",
-        several: Some("suspended {age}: their channels are full, and what they have woken so far waits in \
-            vain too"),
+        sentence: "suspended {age}: its channel is full, and all coroutines that it may have woken, the \
+            readers among them, are stuck too",
+        several: Some("suspended {age}: their channels are full, and all coroutines that they may have \
+            woken, the readers among them, are stuck too"),
         ..of("full-channel", Verdict::MaybeStuck, Basis::Resource)
     },
     Reason::NoneRuns { .. } => Description {
