@@ -50,6 +50,16 @@ impl Futures {
     }
 
     fn event(&mut self, id: u32, at: u64, kind: EventKind, (site, wakes): (SiteId, u16)) {
+        self.marked_event(id, at, kind, (site, wakes, false));
+    }
+
+    fn marked_event(
+        &mut self,
+        id: u32,
+        at: u64,
+        kind: EventKind,
+        (site, wakes, has_others): (SiteId, u16, bool),
+    ) {
         let n = &mut self.next[id as usize];
         *n += 1;
         let event = Event {
@@ -59,9 +69,20 @@ impl Futures {
             kind,
             site,
             wake_seen: wakes,
+            marks: WaitMarks {
+                one_of_several: has_others,
+                ..WaitMarks::default()
+            },
             ..Event::default()
         };
         self.consume(Record::Event(event));
+    }
+
+    /// Polls the coroutine, of which another branch then waits at a site.
+    fn branch_waits(&mut self, id: u32, at: u64, (site, wakes): (SiteId, u16)) {
+        self.event(id, at, EventKind::Run, (SiteId(0), 0));
+        let wait = (site, wakes, true);
+        self.marked_event(id, at, EventKind::Suspend, wait);
     }
 
     /// Polls the coroutine, which then suspends at a site, having seen this number of wakes in all.
@@ -130,6 +151,20 @@ fn a_wait_ends_at_a_wake_or_at_another_site() {
     }
     assert_eq!(futures.waits_for_a_reply(), [2, 899]);
     assert_eq!(futures.judged(2, 2_000).2, 1_299, "since the wake");
+}
+
+/// The wait of a branch is not over when another branch begins to wait.
+// CT-15
+#[test]
+fn waits_of_other_branches_do_not_end_a_wait() {
+    let mut futures = Futures::of(CoroutineKind::Future);
+    futures.poll(1, 100, (REPLY, 0));
+    futures.branch_waits(1, 400, (ELSEWHERE, 0));
+    assert_eq!(futures.waits_for_a_reply(), [0, 0]);
+    futures.branch_waits(1, 500, (REPLY, 0));
+    futures.wake(1, 700, 1);
+    futures.branch_waits(1, 701, (ELSEWHERE, 1));
+    assert_eq!(futures.waits_for_a_reply(), [1, 201]);
 }
 
 // CT-15

@@ -54,6 +54,13 @@ pub struct WaitMarks {
     pub wakers: PollWakers,
 }
 
+impl WaitMarks {
+    /// Whether the coroutine waits for other things too.
+    pub fn has_others(self) -> bool {
+        self.one_of_several
+    }
+}
+
 /// The wakers with which a poll left a coroutine, as far as they are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]

@@ -43,7 +43,8 @@ impl Coroutine {
             self.waits.ran_at = Some(event.at);
         }
         let goes_on = gap == 0 && is_suspend && self.waits.go_on(event, places);
-        self.waits.settle(goes_on, places);
+        let is_hidden = gap == 0 && is_suspend && self.waits.is_hidden_by(event);
+        self.waits.settle(goes_on || is_hidden, places);
         let span = match self.last {
             Some(last) if gap == 0 && !event.after_filtered => {
                 self.bound(&last, event, places, totals)

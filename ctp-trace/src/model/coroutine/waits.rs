@@ -132,7 +132,16 @@ impl Waits {
             && resumed.is_of(suspend, places.number(suspend.site, suspend.wait))
     }
 
-    /// Counts the previous wait, now that it is known whether the wait goes on.
+    /// Whether the previous wait goes on while another branch of the coroutine waits with this suspend: no wake
+    /// has ended the wait, and the suspend is one of several. The length of the wait is not known then.
+    #[inline]
+    pub(super) fn is_hidden_by(&self, suspend: &Event) -> bool {
+        let resumed = self.resumed.filter(|resumed| resumed.uncounted);
+        suspend.marks.has_others()
+            && resumed.is_some_and(|resumed| resumed.wake_seen == suspend.wake_seen)
+    }
+
+    /// Counts the previous wait as completed, unless it goes on.
     #[inline]
     pub(super) fn settle(&mut self, goes_on: bool, places: &mut Places) {
         if !goes_on {
