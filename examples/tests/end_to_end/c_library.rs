@@ -5,6 +5,7 @@ mod asio;
 mod build;
 mod freertos;
 mod header;
+mod install;
 mod misuse;
 mod mixin;
 mod page;
