@@ -105,6 +105,11 @@ private:
 
 namespace detail {
 
+// The function that resumes a coroutine. With gcc and with clang, a frame begins with its address.
+inline const void *function_of(std::coroutine_handle<> handle) noexcept {
+    return *static_cast<const void *const *>(handle.address());
+}
+
 template <class Awaitable>
 concept has_member_await = requires(Awaitable &&awaitable) {
     static_cast<Awaitable &&>(awaitable).operator co_await();
@@ -222,9 +227,8 @@ struct starts_in_function {
     const char *name_;
 
     bool await_ready() const noexcept { return false; }
-    // A frame begins with the address of the function that resumes it, with gcc and with clang.
     void await_suspend(std::coroutine_handle<> handle) noexcept {
-        trace_ = trace(name_, CTP_KIND_STACKLESS, *static_cast<const void *const *>(handle.address()));
+        trace_ = trace(name_, CTP_KIND_STACKLESS, detail::function_of(handle));
     }
     void await_resume() noexcept { trace_.run(); }
 };
@@ -285,6 +289,14 @@ public:
     template <class Awaiter>
     starts<Awaiter> starts_with(Awaiter awaiter, const char *function, source_line at) noexcept {
         trace_ = trace(name_ == nullptr ? function : name_, CTP_KIND_STACKLESS, at);
+        return starts<Awaiter>{trace_, std::move(awaiter)};
+    }
+
+    // The same, with the function of this coroutine as the place of the birth, which has the line where the
+    // function begins. With gcc, the default arguments of initial_suspend have the line where it ends.
+    template <class Awaiter>
+    starts<Awaiter> starts_with(Awaiter awaiter, const char *function, std::coroutine_handle<> handle) noexcept {
+        trace_ = trace(name_ == nullptr ? function : name_, CTP_KIND_STACKLESS, detail::function_of(handle));
         return starts<Awaiter>{trace_, std::move(awaiter)};
     }
 

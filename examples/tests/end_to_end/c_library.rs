@@ -10,5 +10,6 @@ mod misuse;
 mod mixin;
 mod page;
 mod sessions;
+mod spawn_line;
 mod stackful;
 mod work_stealing;
