@@ -21,7 +21,7 @@
 #include <boost/asio/execution_context.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "ctp_asio_trace.hpp"
+#include "ctp_asio_executor.hpp"
 
 namespace ctp {
 namespace detail {
@@ -29,13 +29,11 @@ namespace detail {
 // Resumes the coroutine. Its executor, allocator and cancellation slot are those of the inner handler.
 template <class Handler> struct traced_handler {
     Handler inner;
-    asio_trace_ptr trace;
+    asio_pending pending;
 
     template <class... Results> void operator()(Results &&...results) {
-        const asio_trace_ptr kept = trace; // the inner handler may destroy this handler
-        const std::uint64_t run = kept->resume();
+        const asio_run run(std::move(pending)); // the inner handler may destroy this handler
         std::move(inner)(std::forward<Results>(results)...);
-        kept->leave(run);
     }
 };
 
@@ -51,9 +49,9 @@ template <class Initiation> struct traced_initiation {
             std::move(inner)(std::forward<Handler>(handler), std::forward<Args>(args)...);
             return;
         }
-        trace->suspend(what, at);
+        asio_pending pending(std::move(trace), what, at);
         std::move(inner)(
-            traced_handler<std::decay_t<Handler>>{std::forward<Handler>(handler), std::move(trace)},
+            traced_handler<std::decay_t<Handler>>{std::forward<Handler>(handler), std::move(pending)},
             std::forward<Args>(args)...);
     }
 };
@@ -65,22 +63,21 @@ public:
     ends_trace(ends_trace &&other) noexcept = default;
     ends_trace &operator=(ends_trace &&) = delete;
     ~ends_trace() {
-        if (trace_ != nullptr) trace_->end();
+        if (trace_ != nullptr) trace_->end(asio_run::innermost());
     }
-    void start() const noexcept { trace_->start(); }
 
 private:
     asio_trace_ptr trace_;
 };
 
-template <class T> boost::asio::awaitable<T> traced_body(ends_trace trace, boost::asio::awaitable<T> body) {
-    trace.start();
+template <class T> boost::asio::awaitable<T> traced_body([[maybe_unused]] ends_trace trace,
+                                       boost::asio::awaitable<T> body) {
     co_return co_await std::move(body);
 }
 
 // The function object lives as long as the coroutine.
-template <class Function> std::invoke_result_t<Function &> traced_call(ends_trace trace, Function function) {
-    trace.start();
+template <class Function> std::invoke_result_t<Function &> traced_call([[maybe_unused]] ends_trace trace,
+                                            Function function) {
     co_return co_await function();
 }
 
@@ -88,7 +85,7 @@ template <class Where> boost::asio::any_io_executor executor_of(Where &where) {
     if constexpr (std::is_convertible_v<Where &, boost::asio::execution_context &>) {
         return where.get_executor();
     } else {
-        return untraced(where);
+        return where;
     }
 }
 
@@ -172,7 +169,7 @@ auto co_spawn(Where &&where, Body &&body, Token &&token, const char *name = null
     using body_type = std::decay_t<Body>;
     auto trace = std::make_shared<detail::asio_trace>(name, source_line{file, line});
     detail::ends_trace ends(trace);
-    boost::asio::any_io_executor executor(detail::traced_executor(detail::executor_of(where), trace));
+    const boost::asio::any_io_executor executor = detail::traced(detail::executor_of(where), trace);
     if constexpr (std::is_invocable_v<body_type &>) {
         return boost::asio::co_spawn(
             executor, detail::traced_call<body_type>(std::move(ends), std::forward<Body>(body)),

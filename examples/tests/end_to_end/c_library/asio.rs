@@ -1,5 +1,7 @@
 //! Coroutines of Boost.Asio, recorded by `ctp_asio.hpp`.
 
+mod branches;
+
 use std::fs;
 use std::path::Path;
 
@@ -64,9 +66,14 @@ fn number(account: &[String], word: &str) -> u64 {
     number.trim().parse().expect("a number")
 }
 
-/// The group of the coroutines that wait at the line with this text.
+/// The group of the coroutines that wait at the line of the scenes with this text.
 fn group_at<'j>(groups: &'j Value, text: &str) -> &'j Value {
-    let line = line_of(&fs::read_to_string(source(SOURCE)).expect("text"), text);
+    group_at_line_of(SOURCE, groups, text)
+}
+
+/// The group of the coroutines that wait at the line with this text, of this program.
+fn group_at_line_of<'j>(file: &str, groups: &'j Value, text: &str) -> &'j Value {
+    let line = line_of(&fs::read_to_string(source(file)).expect("text"), text);
     let mut groups = groups.as_array().expect("a list").iter();
     let found = groups.find(|group| group["line"] == line);
     found.unwrap_or_else(|| panic!("no group at line {line}"))
