@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::tempdir;
 
-use super::build::{CPP_COMPILERS, Compiler, Linked, lines_of_recorded};
+use super::build::{CPP_COMPILERS, Compiler, Linked, lines_of_recorded, package};
 use super::misuse::{check_program, recorded_events, source};
 use super::page::shows_lines_of;
 use crate::support::{line_of, report_json};
@@ -120,6 +120,30 @@ fn client_waits_for_an_answer(json: &Value, fd: u64) {
 fn page_shows_lines_of_the_asio_scenes() {
     let scenes = fs::read_to_string(source(SOURCE)).expect("text");
     shows_lines_of(&scenes, "ctp::accepting(acceptor)");
+}
+
+/// The program of the figures in `docs/performance.md`, for a single round.
+#[test]
+fn costs_are_compared_for_each_operation() {
+    let directory = tempdir().expect("room");
+    let compiler = &CPP_COMPILERS[0];
+    if !compiler.accepts(directory.path(), HAS_BOOST) {
+        return;
+    }
+    let source = package().join("examples/asio_cost.cpp");
+    let program = compiler.compile(directory.path(), &source, Linked::Static);
+    let program = program.expect("the compiler is able to");
+    let lines = lines_of_recorded(directory.path(), &program, &["1"]);
+    let has_ratio = |line: &&String| line.split_whitespace().last().is_some_and(is_positive);
+    assert_eq!(
+        lines.iter().skip(1).filter(has_ratio).count(),
+        5,
+        "{lines:?}"
+    );
+}
+
+fn is_positive(word: &str) -> bool {
+    word.parse().is_ok_and(|ratio: f64| 0.0 < ratio)
 }
 
 // CT-12, CT-13, CT-16
