@@ -8,6 +8,8 @@
 
 mod programs;
 
+use rustix::process::{Signal, set_parent_process_death_signal};
+
 use crate::cli::config::{Config, Inspect, Launch, Verbosity};
 use crate::cli::stderr;
 use crate::error::Error;
@@ -23,6 +25,10 @@ pub use programs::FoundPrograms;
 /// # Errors
 /// A process cannot be read, or the trace cannot be written.
 pub fn record(config: &Config, inspect: &Inspect, launch: &Launch) -> Result<u8, Error> {
+    if inspect.ends_with_parent {
+        set_parent_process_death_signal(Some(Signal::INT))
+            .map_err(|error| Error::Wait(error.into()))?;
+    }
     let programs = if inspect.attaches {
         FoundPrograms::find(config, &inspect.pids)
     } else {

@@ -59,12 +59,16 @@ pub fn record(config: &Config, inspect: &Inspect) -> Result<u8, Error> {
     output.allow_waiting();
     output.take_place();
     let mut account = Account::default();
-    let mut take = |record| {
-        let record = clock::relative(record, clock.monotonic_ns);
-        account.take(&record);
-        output.take(record);
+    let mut take = |records: Vec<Record>| {
+        for record in records {
+            let record = clock::relative(record, clock.monotonic_ns);
+            account.take(&record);
+            output.take(record);
+        }
+        // A report may follow the trace.
+        output.flush(0);
     };
-    first.0.into_iter().for_each(&mut take);
+    take(first.0);
     inspect_again(inspect, subjects, &mut ids, &mut signals, take)?;
     finish(config, output, clock, &account)
 }
@@ -109,7 +113,7 @@ fn inspect_again(
     mut subjects: Vec<Subject>,
     ids: &mut TraceIds,
     signals: &mut Signals,
-    mut take: impl FnMut(Record),
+    mut take: impl FnMut(Vec<Record>),
 ) -> Result<(), Error> {
     let began = Instant::now();
     for number in 2.. {
@@ -122,7 +126,7 @@ fn inspect_again(
         }
         subjects.retain_mut(|subject| match subject.inspect(ids) {
             Ok(records) => {
-                records.into_iter().for_each(&mut take);
+                take(records);
                 true
             }
             Err(_) => {

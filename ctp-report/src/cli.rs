@@ -5,6 +5,7 @@ mod check;
 mod diff;
 mod general;
 mod options;
+mod sort;
 mod tables;
 mod values;
 
@@ -19,14 +20,14 @@ use clap_complete::Shell;
 use ctp_trace::escape::escaped_lines;
 
 use crate::config::ignore::Ignore;
-use crate::config::{Config, DEFAULT_INPUT, Detail, ManPages, View};
+use crate::config::{Config, DEFAULT_INPUT, Detail, ManPages, Sort, TopSort, View};
 use crate::output;
 use crate::terminal;
 use check::CheckArgs;
 use general::GeneralArgs;
 use options::{
     ExchangeArgs, FilterArgs, FlameArgs, SitesArgs, StuckArgs, SymbolArgs, Target, TimelineArgs,
-    ViewArgs,
+    TopArgs, ViewArgs,
 };
 
 const EXAMPLES: &str = "\
@@ -40,6 +41,9 @@ Examples:
   ctp-report --stuck --threshold 200ms  what has not moved for 200 ms
   ctp-report --stuck --ignore 'listen$' the same without waits in functions that match
   ctp-report --stacks                   every inspected task and thread, with its stack
+  ctp-report --top                      a live table of a recording that goes on (h: keys)
+  ctp-report --top -p 1234              the same of a running process, without a recording
+  ctp-report --top --once -n 20         the first 20 rows of this table, for scripts
   ctp-report --why 12                   the chain of wakes that led coroutine 12 to its state
   ctp-report --tree                     which coroutine spawned which, how many live or are stuck
   ctp-report --last-words               after a crash: what ran, and what each coroutine did last
@@ -117,6 +121,8 @@ struct Cli {
     exchange: ExchangeArgs,
     #[command(flatten)]
     sites: SitesArgs,
+    #[command(flatten)]
+    top: TopArgs,
     #[command(flatten)]
     stuck: StuckArgs,
     #[command(flatten)]
@@ -236,6 +242,8 @@ impl Cli {
         self.check_rows()?;
         self.check_why()?;
         self.check_time()?;
+        self.check_sort()?;
+        self.check_top()?;
         tables::check(&self.exchange).map_err(conflict)?;
         Ok(self)
     }
@@ -295,6 +303,34 @@ impl Cli {
         }
     }
 
+    /// Rejects columns that the table does not have.
+    fn check_sort(&self) -> Result<(), clap::Error> {
+        let words = &self.sites.sort;
+        let text = if self.view.top {
+            let several = || (1 < words.len()).then(|| "--top sorts by one column".to_owned());
+            let unknown = sort::unknown::<TopSort>(words);
+            let only = |word| format!("--sort {word} is only for the table of sites");
+            unknown.map(only).or_else(several)
+        } else {
+            let unknown = sort::unknown::<Sort>(words);
+            unknown.map(|word| format!("--sort {word} is only for --top"))
+        };
+        text.map_or(Ok(()), |text| Err(conflict(&text)))
+    }
+
+    /// Rejects a live table that is no table on a terminal.
+    fn check_top(&self) -> Result<(), clap::Error> {
+        if !self.view.top || self.top.once {
+            return Ok(());
+        }
+        let text = match self.sites.limit {
+            _ if self.general.json => "--top --json needs --once",
+            Some(_) => "--limit is only for the table of sites and --top --once",
+            None => return Ok(()),
+        };
+        Err(conflict(text))
+    }
+
     /// Rejects two outputs on standard output, which would run into each other.
     fn check_stdout(&self) -> Result<(), clap::Error> {
         let chart = self.flame.flame.as_deref().is_some_and(output::is_stdout);
@@ -318,8 +354,10 @@ impl Cli {
         };
         let has_links = terminal::is_capable();
         // A check has no reader, and its status must not depend on a pager.
+        let is_live = self.view.top && !self.top.once;
         let is_page = !self.stuck.fail
             && !self.check.is_given()
+            && !is_live
             && self.man.is_none()
             && self.completions.is_none();
         let has_pager = is_page && !general.no_pager && terminal::is_capable();
@@ -361,7 +399,10 @@ impl Cli {
             None => View::Fixed(man()),
         });
         let fixed = completions.or(manual);
+        let top = self.view.top;
+        let top = top.then(|| self.top.into_view(&self.stuck, &self.sites));
         fixed
+            .or(top)
             .or_else(|| self.check.into_view(&self.stuck))
             .or_else(|| self.view.into_view(self.stuck, &self.flame))
             .or_else(|| self.exchange.into_view(threshold))

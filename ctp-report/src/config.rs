@@ -74,6 +74,8 @@ pub enum View {
     Timeline(TimelineView),
     /// All of a trace in one page for a browser.
     Html(HtmlView),
+    /// A table of the coroutines of a recording that goes on.
+    Top(TopView),
     /// The last action of each coroutine that was alive at the end.
     LastWords {
         /// Whether to list all coroutines instead of groups.
@@ -128,7 +130,8 @@ impl View {
             | View::Html(_)
             | View::LastWords { .. }
             | View::Tree { .. }
-            | View::Why(_) => TimeSelects::Starts,
+            | View::Why(_)
+            | View::Top(_) => TimeSelects::Starts,
             View::Check(_) | View::Diff(_) => TimeSelects::Ends,
             View::Sites(_)
             | View::Flame(_)
@@ -167,6 +170,51 @@ pub struct SitesView {
     pub percent_limit: f64,
     /// Names of lints to hide.
     pub allow: Vec<String>,
+}
+
+/// What the live table shows, and of which process.
+#[derive(Clone, Debug)]
+pub struct TopView {
+    /// Whether to print the table once, instead of showing it on the terminal.
+    pub once: bool,
+    /// The process to look into. `None` follows the trace.
+    pub pid: Option<u32>,
+    /// The time between two refreshes, over which rates are computed.
+    pub interval: Nanos,
+    /// Coroutines that have not moved for at least this long are judged.
+    pub threshold: Nanos,
+    /// Places that are never reported as stuck.
+    pub ignore: Ignore,
+    /// The column to sort by.
+    pub sort: TopSort,
+    /// Whether the coroutines of a place are one row.
+    pub is_grouped: bool,
+    /// How many rows `once` prints. `None` prints all.
+    pub limit: Option<usize>,
+}
+
+/// Columns that the live table can be sorted by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum TopSort {
+    /// The worst verdict, then the longest time in a state.
+    #[default]
+    Verdict,
+    /// Time in the present state.
+    Wait,
+    /// Runs per second.
+    Polls,
+    /// Wakes per second.
+    Wakes,
+    /// Share of the time spent running.
+    Run,
+    /// Coroutines of a place.
+    Count,
+    /// Id.
+    Id,
+    /// Name of the coroutine.
+    Name,
+    /// Name of the function.
+    Function,
 }
 
 /// What to judge and list as stuck.

@@ -5,7 +5,7 @@
 //! - `cli` parses the command line into a [`Config`], and `run` calls the requested view.
 //! - `pager` shows long output page by page.
 //! - `html` puts the findings of several views into one page for a browser, and `tables` puts all of a
-//!   trace into tables.
+//!   trace into tables. `top` shows a recording that goes on.
 //! - `views` has a folder for each view. No view imports another view.
 //! - `document` has the parts that the pages and JSON documents of all views share.
 //! - `findings` lists what went wrong in a trace. `evidence` has the facts behind findings and views.
@@ -27,6 +27,12 @@ pub mod pager;
 mod html;
 
 mod tables;
+
+#[cfg_attr(
+    not(feature = "top"),
+    allow(dead_code, reason = "only the live table on a terminal uses all of it")
+)]
+mod top;
 
 mod views;
 
@@ -56,7 +62,8 @@ pub use config::rules;
 pub use config::{
     By, CheckView, Config, Detail, DiffView, ExportView, FlameView, Format, HtmlView, LeastChange,
     ManPages, ProfileFormat, ProfileView, SiteField, SitesView, Sort, StacksView, StuckView,
-    TableFormat, TablesView, TimelineView, TrackFormat, TracksView, View, WhyView,
+    TableFormat, TablesView, TimelineView, TopSort, TopView, TrackFormat, TracksView, View,
+    WhyView,
 };
 pub use findings::gate::Status;
 pub use load::memory::end_when_too_large;

@@ -1,6 +1,11 @@
 //! Opens the trace and reads the model. Each error names a remedy.
 
 pub mod exit_reason;
+#[cfg_attr(
+    not(feature = "top"),
+    allow(dead_code, reason = "only the live table on a terminal uses all of it")
+)]
+pub mod follow;
 pub mod memory;
 mod model;
 mod opened;

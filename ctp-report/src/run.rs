@@ -10,7 +10,7 @@ use crate::views::{
     check, diff, dump, export, flame, histogram, last_words, sites, stacks, stuck, timeline,
     tracks, tree, why,
 };
-use crate::{html, output, tables};
+use crate::{html, output, tables, top};
 
 /// Runs the requested view.
 ///
@@ -26,6 +26,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<Status> {
         View::Flame(view) => flame::show(config, view, out)?,
         View::Html(view) => html::show(config, view, out)?,
         View::Timeline(view) => timeline::show(config, view, out)?,
+        View::Top(view) => top::show(config, view, out)?,
         View::LastWords { all_ids } => last_words::show(config, *all_ids, out)?,
         View::Tree { threshold, all_ids } => tree::show(config, *threshold, *all_ids, out)?,
         View::Why(view) => why::show(config, view, out)?,

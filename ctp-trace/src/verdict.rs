@@ -363,7 +363,7 @@ pub fn caveat_of_others(one_of_several: bool, wakers: Option<u32>) -> Option<Cav
 }
 
 /// The fact about a coroutine that has not ended. Without a wake word, "not woken" cannot be known.
-fn fact(state: State, wake: Option<WakeEvidence>, wakers: Option<u32>) -> Fact {
+pub(crate) fn fact(state: State, wake: Option<WakeEvidence>, wakers: Option<u32>) -> Fact {
     match (state, wake) {
         (State::Born, _) => Fact::NeverRun,
         (State::Running, _) => Fact::Running,

@@ -120,6 +120,8 @@ pub struct Inspect {
     pub interrupts: bool,
     /// Record processes that have a probe.
     pub attaches: bool,
+    /// End when the program that started the recorder ends.
+    pub ends_with_parent: bool,
     /// Directories with separate debug info.
     pub debug_directories: Vec<PathBuf>,
 }

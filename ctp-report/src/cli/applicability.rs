@@ -10,8 +10,9 @@ use clap::parser::ValueSource;
 const SITES: &str = "";
 
 /// The views that show only selected coroutines and tasks.
-const FILTERED: [&str; 16] = [
+const FILTERED: [&str; 17] = [
     SITES,
+    "top",
     "stuck",
     "stacks",
     "last_words",
@@ -32,19 +33,18 @@ const FILTERED: [&str; 16] = [
 /// Options, and the views that use them.
 type Rule = (&'static [&'static str], &'static [&'static str]);
 
-const RULES: [Rule; 10] = [
-    (
-        &["sort", "fields", "limit", "percent_limit", "allow"],
-        &[SITES],
-    ),
+const RULES: [Rule; 12] = [
+    (&["fields", "percent_limit", "allow"], &[SITES]),
+    (&["sort", "limit"], &[SITES, "top"]),
+    (&["once", "pid", "interval", "group"], &["top"]),
     (
         &["threshold"],
         &[
-            "stuck", "stacks", "timeline", "tree", "why", "markdown", "html", "check",
+            "stuck", "top", "stacks", "timeline", "tree", "why", "markdown", "html", "check",
         ],
     ),
     (&["fail"], &["stuck", "markdown"]),
-    (&["ignore"], &["stuck", "markdown", "html", "check"]),
+    (&["ignore"], &["stuck", "top", "markdown", "html", "check"]),
     (&["junit"], &["check", "deny"]),
     (
         &["site", "name", "id", "thread", "state", "time"],
@@ -60,8 +60,9 @@ const RULES: [Rule; 10] = [
 ];
 
 /// Options that select a view other than the table of sites.
-const VIEWS: [&str; 15] = [
+const VIEWS: [&str; 16] = [
     "stuck",
+    "top",
     "check",
     "deny",
     "stacks",

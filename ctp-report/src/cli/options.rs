@@ -9,12 +9,12 @@ use ctp_trace::record::Nanos;
 use regex_lite::Regex;
 use symbolize::SearchPaths;
 
-use super::{tables, values};
+use super::{sort, tables, values};
 use crate::config::filter::{Filter, Period, TimeSelects};
 use crate::config::ignore::Ignore;
 use crate::config::{
     By, ExportView, FlameView, Format, HtmlView, ProfileFormat, ProfileView, SiteField, SitesView,
-    Sort, StacksView, StuckView, TimelineView, TrackFormat, TracksView, View, WhyView,
+    Sort, StacksView, StuckView, TimelineView, TopView, TrackFormat, TracksView, View, WhyView,
 };
 use crate::findings::lints::LINTS;
 use crate::output;
@@ -33,6 +33,9 @@ pub(super) struct ViewArgs {
     /// Show the stack of each task, coroutine and thread that was read, or only of this one
     #[arg(long, value_name = "ID", num_args = 0..=1)]
     pub(super) stacks: Option<Option<u32>>,
+    /// Show a table of the coroutines while the recording goes on, stuck coroutines first
+    #[arg(long)]
+    pub(super) top: bool,
     /// List the last action of each coroutine that was alive at the end, crashed coroutines first
     #[arg(long)]
     pub(super) last_words: bool,
@@ -61,19 +64,20 @@ pub(super) struct ViewArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Sites")]
 pub(super) struct SitesArgs {
-    /// Columns to sort sites by, the most important first, like max,count
+    /// Columns to sort sites by, the most important first, like max,count [default: share]; with --top, the
+    /// column to sort by [default: verdict]
     #[arg(
         short,
         long,
         value_name = "KEYS",
-        default_value = "share",
-        value_delimiter = ','
+        value_delimiter = ',',
+        value_parser = sort::names()
     )]
-    pub(super) sort: Vec<Sort>,
+    pub(super) sort: Vec<String>,
     /// Columns to show, in this order, like waits,p50,p99,max,function,site
     #[arg(short = 'F', long, value_name = "COLUMNS", value_delimiter = ',')]
     pub(super) fields: Vec<SiteField>,
-    /// Show at most this many sites, and sum up the rest
+    /// Show at most this many sites, and sum up the rest; with --top --once, at most this many rows
     #[arg(short = 'n', long, value_name = "N")]
     pub(super) limit: Option<usize>,
     /// Hide sites with less than this share of the waiting time
@@ -82,6 +86,24 @@ pub(super) struct SitesArgs {
     /// Hide this lint; may be repeated
     #[arg(short = 'A', long, value_name = "LINT", value_delimiter = ',', value_parser = lint_names())]
     pub(super) allow: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Live table")]
+pub(super) struct TopArgs {
+    /// Print the table once, for scripts; while a recording goes on, with the rates of one interval
+    #[arg(long)]
+    pub(super) once: bool,
+    /// Look into this process, with ctp-record, instead of reading a trace
+    #[arg(short, long, value_name = "PID", conflicts_with_all = ["input", "trace"],
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) pid: Option<u32>,
+    /// Time between two refreshes
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = values::parse_interval)]
+    pub(super) interval: Nanos,
+    /// Show a row for each place and verdict, instead of each coroutine
+    #[arg(long)]
+    pub(super) group: bool,
 }
 
 #[derive(Debug, Args)]
@@ -330,10 +352,27 @@ pub(super) fn lint_names() -> PossibleValuesParser {
         .into()
 }
 
+impl TopArgs {
+    pub(super) fn into_view(self, stuck: &StuckArgs, sites: &SitesArgs) -> View {
+        View::Top(TopView {
+            once: self.once,
+            pid: self.pid,
+            interval: self.interval,
+            threshold: stuck.threshold,
+            ignore: Ignore(stuck.ignore.clone()),
+            sort: sort::parsed(&sites.sort).next().unwrap_or_default(),
+            is_grouped: self.group,
+            limit: sites.limit,
+        })
+    }
+}
+
 impl SitesArgs {
     pub(super) fn into_view(self) -> View {
+        let sort: Vec<Sort> = sort::parsed(&self.sort).collect();
+        let is_usual = sort.is_empty();
         View::Sites(SitesView {
-            sort: self.sort,
+            sort: if is_usual { vec![Sort::Share] } else { sort },
             fields: self.fields,
             limit: self.limit,
             percent_limit: self.percent_limit,

@@ -17,6 +17,18 @@ pub fn parse_percent(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "write a number from 0 to 100".to_owned())
 }
 
+/// Parses a time between two refreshes.
+///
+/// # Errors
+/// If the text is not a duration of at least 10 ms.
+pub fn parse_interval(text: &str) -> Result<Nanos, String> {
+    let interval: Nanos = text.parse().map_err(|why: BadDuration| why.to_string())?;
+    let is_long = Nanos(10_000_000) <= interval;
+    is_long
+        .then_some(interval)
+        .ok_or_else(|| "must be at least 10ms".to_owned())
+}
+
 /// Parses a number of columns.
 ///
 /// # Errors

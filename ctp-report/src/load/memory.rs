@@ -3,11 +3,17 @@
 //! A trace is compressed and may be malicious: a few bytes can stand for thousands of coroutines with
 //! long names. The memory that a legitimate trace needs depends on its size.
 
+#[cfg_attr(
+    not(feature = "top"),
+    allow(dead_code, reason = "only the live table on a terminal uses all of it")
+)]
 mod watch;
 
 use anyhow::{Result, bail};
 
 pub use watch::end_when_too_large;
+#[cfg(feature = "top")]
+pub use watch::{rest, set_last_act, watch_again};
 
 /// The memory limit of a report: by default twice the size of the trace plus 256 MiB.
 #[derive(Clone, Debug)]

@@ -74,7 +74,7 @@ impl Model {
         mut reader: Reader<'_>,
         trace_model: TraceModel,
         allowance: &mut Allowance,
-        mut reading: Reading<
+        reading: Reading<
             impl Fn(&Record) -> bool,
             impl FnMut(&TraceModel, &Record),
             impl FnMut(&TraceModel, &Span),
@@ -84,20 +84,52 @@ impl Model {
             trace_model,
             ..Model::default()
         };
-        read_ahead::for_each(&mut reader, |chunk| {
-            model.take_chunk(chunk, allowance, &mut reading)
-        })?;
-        if let Completeness::Truncated {
-            offset,
-            lost_so_far,
-        } = reader.completeness()
-        {
-            model.truncated_at = Some(offset);
-            model.lost_so_far = lost_so_far;
-        }
-        model.trace_model.reconcile(&reader);
-        model.awaited = Awaited::of(&model.trace_model);
+        model.read_on(&mut reader, allowance, reading)?;
+        model.complete(&reader);
         Ok(model)
+    }
+
+    /// Reads the records that the reader has not returned yet. After that, the records of a trace that grows
+    /// can be read on.
+    ///
+    /// # Errors
+    /// If the model exceeds the memory limit.
+    pub fn read_on(
+        &mut self,
+        reader: &mut Reader<'_>,
+        allowance: &mut Allowance,
+        mut reading: Reading<
+            impl Fn(&Record) -> bool,
+            impl FnMut(&TraceModel, &Record),
+            impl FnMut(&TraceModel, &Span),
+        >,
+    ) -> Result<()> {
+        read_ahead::for_each(reader, |chunk| {
+            self.take_chunk(chunk, allowance, &mut reading)
+        })?;
+        self.note_completeness(reader.completeness());
+        Ok(())
+    }
+
+    fn note_completeness(&mut self, completeness: Completeness) {
+        (self.truncated_at, self.lost_so_far) = match completeness {
+            Completeness::Whole => (None, 0),
+            Completeness::Truncated {
+                offset,
+                lost_so_far,
+            } => (Some(offset), lost_so_far),
+        };
+    }
+
+    /// Derives what is known only once no more records follow.
+    pub fn complete(&mut self, reader: &Reader<'_>) {
+        self.trace_model.reconcile(reader);
+        self.find_awaited();
+    }
+
+    /// Finds the coroutines that others wait for now.
+    pub fn find_awaited(&mut self) {
+        self.awaited = Awaited::of(&self.trace_model);
     }
 
     fn take_chunk(

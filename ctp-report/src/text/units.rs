@@ -96,11 +96,12 @@ fn unit_of(span: Nanos) -> (f64, &'static str) {
     }
 }
 
+/// A number for a figure with three digits.
 #[expect(
     clippy::cast_precision_loss,
     reason = "a figure for people has three digits"
 )]
-fn to_f64(number: u64) -> f64 {
+pub fn to_f64(number: u64) -> f64 {
     number as f64
 }
 

@@ -17,7 +17,7 @@ use crate::record::{
     ProcessId, SiteId, WaitKind,
 };
 use crate::verdict::{
-    Evidence, MissingEvidence, Past, PollEvidence, State, WaitEvidence, WakeEvidence,
+    self, Evidence, Fact, MissingEvidence, Past, PollEvidence, State, WaitEvidence, WakeEvidence,
 };
 
 pub use account::Account;
@@ -95,6 +95,15 @@ impl Coroutine {
             EventKind::Death => State::Dead,
         };
         (state, since)
+    }
+
+    /// The fact about the coroutine, from which [`judge`](crate::verdict::judge) draws its conclusion.
+    pub fn fact(&self) -> Fact {
+        match self.state().0 {
+            State::Dead => Fact::Dead,
+            State::Cancelled => Fact::Cancelled,
+            state => verdict::fact(state, self.wake_evidence(), self.wakes.wakers),
+        }
     }
 
     /// The start of the current run, if the coroutine is known to be running: no later event is missing.

@@ -16,6 +16,7 @@ mod event_counts;
 mod family;
 mod interchange;
 mod live_recorder;
+mod live_table;
 mod lost_wakeup;
 mod machine;
 mod other_languages;

@@ -93,6 +93,10 @@ pub struct InspectArgs {
     #[arg(help_heading = help::INSTEAD, long)]
     no_attach: bool,
 
+    /// With -p: end when the program that started ctp-record ends, as ctp-report --top needs
+    #[arg(long, requires = "pid", hide = true)]
+    end_with_parent: bool,
+
     /// With -p or --core: separate debug info may be here; may be repeated
     #[arg(help_heading = help::INSTEAD, long, value_name = "DIR")]
     debug_dir: Vec<PathBuf>,
@@ -130,6 +134,7 @@ impl InspectArgs {
             every: self.every.unwrap_or(Duration::from_secs(1)),
             interrupts: self.interrupt,
             attaches: !self.no_attach,
+            ends_with_parent: self.end_with_parent,
             debug_directories: self.debug_dir.clone(),
         })
     }

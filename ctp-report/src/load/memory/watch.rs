@@ -6,14 +6,24 @@
 
 use std::io::{self, Write as _};
 use std::process;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::thread;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread::{self, Thread};
 use std::time::Duration;
 
 use super::resident_bytes;
 
 /// The limit in bytes. There is no limit before the trace is opened.
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// The thread that checks, once it has started.
+static WATCH: OnceLock<Thread> = OnceLock::new();
+
+/// Whether the process only waits, so that it cannot become larger.
+static RESTS: AtomicBool = AtomicBool::new(false);
+
+/// What is done before the process is ended.
+static LAST_ACT: OnceLock<fn()> = OnceLock::new();
 
 /// The time between two checks. A check takes some microseconds.
 const CHECK_INTERVAL: Duration = Duration::from_millis(1);
@@ -24,13 +34,35 @@ pub(super) fn set_limit(bytes: u64) {
     LIMIT.store(bytes, Relaxed);
 }
 
+/// Suspends the checks while this program only waits. They would take as long as all else that a live table does.
+pub fn rest() {
+    RESTS.store(true, Relaxed);
+}
+
+/// Resumes the checks.
+pub fn watch_again() {
+    RESTS.store(false, Relaxed);
+    if let Some(watch) = WATCH.get() {
+        watch.unpark();
+    }
+}
+
+/// Sets what is done before the process is ended because it is too large.
+pub fn set_last_act(act: fn()) {
+    // The first act stays.
+    let _ = LAST_ACT.set(act);
+}
+
 /// Starts a thread that watches the memory of this process. Before the limit is exceeded, the thread
 /// ends the process with a message and status 1.
 pub fn end_when_too_large() {
     let watch = thread::Builder::new().name("memory".to_owned());
     // If the thread cannot start, the report works without a limit.
-    let _ = watch.spawn(|| {
+    let started = watch.spawn(|| {
         loop {
+            while RESTS.load(Relaxed) {
+                thread::park();
+            }
             let limit = LIMIT.load(Relaxed);
             let most = limit - SLACK_BYTES.min(limit / 4);
             if resident_bytes().is_some_and(|bytes| most < bytes) {
@@ -39,9 +71,15 @@ pub fn end_when_too_large() {
             thread::sleep(CHECK_INTERVAL);
         }
     });
+    if let Ok(started) = started {
+        WATCH.get_or_init(|| started.thread().clone());
+    }
 }
 
 fn end(limit: u64) -> ! {
+    if let Some(act) = LAST_ACT.get() {
+        act();
+    }
     // If standard error is closed, only the exit status reports this.
     let _ = writeln!(
         io::stderr(),

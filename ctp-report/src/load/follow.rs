@@ -1,0 +1,168 @@
+//! Follows a trace while a recorder writes it: each reading takes only what was added since the last.
+
+use std::fs::{self, File, Metadata};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context as _, Result, bail};
+use ctp_trace::model::{Span, TraceModel};
+use ctp_trace::record::Record;
+use ctp_trace::{Completeness, Reader, Source};
+
+use super::model::{Model, Reading};
+use super::opened::Opened;
+use super::{Allowance, Input, is_written, name, open_file};
+use crate::config::Config;
+
+/// Whether more records may follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// The recorder is writing the trace.
+    GoesOn,
+    /// The recorder has finished the trace.
+    Finished,
+    /// The recorder ended without finishing the trace.
+    CutOff,
+    /// Another trace has taken the place of this one, or the file was truncated.
+    Replaced,
+}
+
+/// A trace that may grow, and what was read of it.
+pub struct Followed<'p> {
+    input: Input<'p>,
+    /// What was read so far.
+    pub model: Model,
+    reader: Reader<'static>,
+    file: Arc<File>,
+    length: Arc<AtomicU64>,
+    max_memory: Option<u64>,
+    max_module: u64,
+    progress: Progress,
+}
+
+/// The part of a file up to a length that grows.
+struct GrowingFile {
+    file: Arc<File>,
+    length: Arc<AtomicU64>,
+}
+
+impl Source for GrowingFile {
+    fn length(&self) -> u64 {
+        self.length.load(Ordering::Relaxed)
+    }
+
+    fn read_at(&self, offset: u64, room: &mut [u8]) -> usize {
+        let rest = self.length().saturating_sub(offset);
+        let requested = usize::try_from(rest).unwrap_or(room.len()).min(room.len());
+        ctp_trace::read_file_at(&self.file, offset, &mut room[..requested])
+    }
+}
+
+impl<'p> Followed<'p> {
+    /// Opens a trace. Nothing is read yet but its start.
+    ///
+    /// # Errors
+    /// If the file is not a trace of ctp-record, or is not a regular file.
+    pub fn open(config: &Config, path: &'p Path) -> Result<Self> {
+        let input = open_file(config, path)?;
+        let Opened::File(trace) = &input.bytes else {
+            bail!(
+                "{} cannot be followed: name the file that ctp-record writes with -i FILE",
+                name(path)
+            );
+        };
+        let file = trace.file().try_clone().with_context(|| name(path))?;
+        let metadata = file.metadata().with_context(|| name(path))?;
+        let (file, length) = (Arc::new(file), Arc::new(AtomicU64::new(metadata.len())));
+        let growing = GrowingFile {
+            file: file.clone(),
+            length: length.clone(),
+        };
+        let reader = Reader::of(growing).with_context(|| name(path))?;
+        Ok(Followed {
+            model: Model {
+                underway: input.underway.clone(),
+                ..Model::default()
+            },
+            input,
+            reader,
+            file,
+            length,
+            max_memory: config.max_memory,
+            max_module: config.max_module.unwrap_or_default(),
+            progress: Progress::GoesOn,
+        })
+    }
+
+    /// The opened file, from which names are found.
+    pub fn input(&self) -> &Input<'p> {
+        &self.input
+    }
+
+    /// Whether more records may follow, as of the last reading.
+    pub fn progress(&self) -> Progress {
+        self.progress
+    }
+
+    /// Reads what was added since the last reading. `each` gets every new record before the model does.
+    ///
+    /// # Errors
+    /// If the model takes too much memory.
+    pub fn read_on(&mut self, mut each: impl FnMut(&Record)) -> Result<Progress> {
+        if self.progress != Progress::GoesOn {
+            return Ok(self.progress);
+        }
+        // The recorder unlocks the file only after the last byte, so the lock is checked first.
+        let is_written = is_written(&self.file);
+        if !self.note_length() {
+            self.end(Progress::Replaced);
+            return Ok(self.progress);
+        }
+        self.read_new(&mut each)?;
+        match self.reader.completeness() {
+            Completeness::Whole => self.end(Progress::Finished),
+            Completeness::Truncated { .. } if is_written => self.model.goes_on = true,
+            Completeness::Truncated { .. } => self.end(Progress::CutOff),
+        }
+        Ok(self.progress)
+    }
+
+    /// Whether another file has the name of the trace now, which happens when a new recording begins.
+    pub fn is_replaced(&self) -> bool {
+        let id = |metadata: Metadata| (metadata.dev(), metadata.ino());
+        let own = self.file.metadata().map(id);
+        let named = fs::metadata(self.input.path).map(id);
+        matches!((own, named), (Ok(own), Ok(named)) if own != named)
+    }
+
+    /// Takes the present length. Returns whether all that was read is still in the file.
+    fn note_length(&mut self) -> bool {
+        let length = self.file.metadata().map_or(0, |metadata| metadata.len());
+        let before = self.length.swap(length, Ordering::Relaxed);
+        before <= length
+    }
+
+    fn read_new(&mut self, each: &mut impl FnMut(&Record)) -> Result<()> {
+        let length = self.length.load(Ordering::Relaxed);
+        let mut allowance = Allowance::new(self.max_memory, length);
+        allowance.enforce(self.max_module);
+        let reading = Reading {
+            admit: |_: &Record| true,
+            before: |_: &TraceModel, record: &Record| each(record),
+            each: |_: &TraceModel, _: &Span| {},
+        };
+        self.model
+            .read_on(&mut self.reader, &mut allowance, reading)
+    }
+
+    fn end(&mut self, progress: Progress) {
+        self.progress = progress;
+        self.model.goes_on = false;
+        self.model.complete(&self.reader);
+    }
+}
+
+#[cfg(test)]
+mod tests;

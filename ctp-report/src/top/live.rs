@@ -1,0 +1,305 @@
+//! The table on a terminal: waits for keys, refreshes, and draws.
+
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anstream::{AutoStream, ColorChoice};
+use anyhow::{Context as _, Result, bail};
+use ratatui::DefaultTerminal;
+use rustix::process::{Signal, getpid, kill_process};
+
+use super::input::{Input, Typed};
+use super::keys::{Action, Choices, Cursor, Key, Mode, Sizes, TextPage, scrolled};
+use super::line::Line;
+use super::order::{Entries, Order};
+use super::proof;
+use super::recorder::Recorder;
+use super::screen::{self, Screen};
+use super::session::Session;
+use super::signals::{REACTION, Signals};
+use super::summary::Summary;
+use crate::config::{Config, TopView};
+use crate::load::follow::{Followed, Progress};
+use crate::load::memory;
+use crate::text;
+
+/// The terminal, which is restored when this is dropped.
+struct Shown {
+    terminal: DefaultTerminal,
+    input: Input,
+    has_colors: bool,
+}
+
+/// What ended the table of a trace.
+enum Ended {
+    ByUser,
+    /// Another recording has the name of the trace.
+    Replaced,
+}
+
+/// Shows the table until the user quits.
+///
+/// # Errors
+/// If the trace or the process cannot be read, or there is no terminal.
+pub fn show(config: &Config, view: &TopView, signals: &Signals) -> Result<()> {
+    let Some(pid) = view.pid else {
+        return follow(config, view, &config.input, signals);
+    };
+    let mut recorder = Recorder::start(pid, view.interval, None)?;
+    while !recorder.has_started()? {
+        if !signals.sleep(REACTION / 4) {
+            return Ok(());
+        }
+    }
+    follow(config, view, &recorder.trace(), signals)
+}
+
+/// Shows a trace, and the recordings that take its place.
+fn follow(config: &Config, view: &TopView, trace: &Path, signals: &Signals) -> Result<()> {
+    let mut choices = Choices::new(Order {
+        sort: view.sort,
+        is_reversed: false,
+        is_grouped: view.is_grouped,
+    });
+    let mut session = Session::open(config, view, Followed::open(config, trace)?)?;
+    let mut shown = Shown::begin(config)?;
+    loop {
+        let mut live = Live {
+            config,
+            view,
+            signals,
+            session,
+            choices,
+            entries: Entries::default(),
+            lines: Vec::new(),
+            size: (0, 0),
+        };
+        match live.run(&mut shown)? {
+            Ended::ByUser => return Ok(()),
+            Ended::Replaced => choices = live.choices,
+        }
+        session = Session::open(config, view, Followed::open(config, trace)?)?;
+    }
+}
+
+impl Shown {
+    fn begin(config: &Config) -> Result<Self> {
+        if !Input::is_terminal() {
+            bail!(
+                "--top reads keys from standard input, which is not a terminal: add --once to print the table"
+            );
+        }
+        let has_colors = match config.color {
+            ColorChoice::Auto => AutoStream::choice(&io::stdout()) != ColorChoice::Never,
+            chosen => chosen != ColorChoice::Never,
+        };
+        memory::set_last_act(ratatui::restore);
+        let terminal = ratatui::try_init().context("cannot use the terminal for --top")?;
+        Ok(Shown {
+            terminal,
+            input: Input::default(),
+            has_colors,
+        })
+    }
+
+    /// Gives the terminal back to the shell, until the shell continues this program.
+    fn suspend(&mut self) -> Result<()> {
+        ratatui::restore();
+        kill_process(getpid(), Signal::TSTP)?;
+        self.terminal = ratatui::try_init()?;
+        self.terminal.clear()?;
+        Ok(())
+    }
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        ratatui::restore();
+    }
+}
+
+struct Live<'c> {
+    config: &'c Config,
+    view: &'c TopView,
+    signals: &'c Signals,
+    session: Session<'c>,
+    choices: Choices,
+    /// The entries of the table, sorted as far as they are on the screen.
+    entries: Entries,
+    /// The lines on the screen.
+    lines: Vec<Line>,
+    /// The size of the terminal, in columns and lines.
+    size: (u16, u16),
+}
+
+impl Live<'_> {
+    fn run(&mut self, shown: &mut Shown) -> Result<Ended> {
+        self.apply_pattern();
+        let interval = Duration::from_nanos(self.view.interval.0);
+        let mut next = Instant::now() + interval;
+        loop {
+            self.draw(shown)?;
+            if !self.wait(next, shown)? {
+                return Ok(Ended::ByUser);
+            }
+            if next <= Instant::now() {
+                next = Instant::now() + interval;
+                if self.refresh()? {
+                    return Ok(Ended::Replaced);
+                }
+            }
+        }
+    }
+
+    /// Refreshes, unless the table stands still. Returns whether another recording has the name of the trace.
+    fn refresh(&mut self) -> Result<bool> {
+        if self.choices.is_paused {
+            return Ok(false);
+        }
+        memory::watch_again();
+        let progress = self.session.refresh()?;
+        let is_over = progress != Progress::GoesOn;
+        Ok(is_over && self.session.followed().is_replaced())
+    }
+
+    /// Waits until the next refresh, or until something must be drawn. Returns whether to go on.
+    fn wait(&mut self, next: Instant, shown: &mut Shown) -> Result<bool> {
+        memory::rest();
+        loop {
+            if self.signals.have_arrived() {
+                return Ok(false);
+            }
+            let rest = next.saturating_duration_since(Instant::now());
+            if rest.is_zero() || self.has_new_size(shown)? {
+                return Ok(true);
+            }
+            match shown.input.wait(rest.min(REACTION))? {
+                Typed::Nothing => return Ok(false),
+                Typed::Keys(keys) if keys.is_empty() => {}
+                Typed::Keys(keys) => {
+                    memory::watch_again();
+                    return self.take_all(keys, shown);
+                }
+            }
+        }
+    }
+
+    fn has_new_size(&self, shown: &Shown) -> Result<bool> {
+        let size = shown.terminal.size()?;
+        Ok(self.size != (size.width, size.height))
+    }
+
+    /// Takes keys. Returns whether to go on.
+    fn take_all(&mut self, keys: Vec<Key>, shown: &mut Shown) -> Result<bool> {
+        for key in keys {
+            if !self.take(key, shown)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Takes a key. Returns whether to go on.
+    fn take(&mut self, key: Key, shown: &mut Shown) -> Result<bool> {
+        let visible = match self.choices.mode {
+            Mode::Page(_) => screen::visible_lines(self.size.1),
+            _ => screen::visible_rows(self.size.1),
+        };
+        let sizes = Sizes {
+            visible,
+            entries: self.entries.count,
+        };
+        match self.choices.press(key, sizes) {
+            Action::Quit => return Ok(false),
+            Action::Draw => {}
+            Action::Judge => self.session.judge_now(),
+            Action::Suspend => shown.suspend()?,
+            Action::Filter(pattern) => self.session.set_pattern(pattern),
+            Action::OpenPage => self.open_page(),
+        }
+        Ok(true)
+    }
+
+    fn apply_pattern(&mut self) {
+        if !self.choices.pattern.is_empty() {
+            self.session.set_pattern(self.choices.pattern.parse().ok());
+        }
+    }
+
+    fn draw(&mut self, shown: &mut Shown) -> Result<()> {
+        let size = shown.terminal.size()?;
+        self.size = (size.width, size.height);
+        self.select_lines();
+        let summary = Summary::of(&self.session);
+        let screen = Screen {
+            summary: &summary,
+            lines: &self.lines,
+            entries: self.entries.count,
+            choices: &self.choices,
+            has_colors: shown.has_colors,
+        };
+        shown.terminal.draw(|frame| screen::draw(frame, &screen))?;
+        Ok(())
+    }
+
+    /// Sorts the entries as far as needed, and finds the texts of those on the screen.
+    fn select_lines(&mut self) {
+        let visible = screen::visible_rows(self.size.1);
+        let selected = self.choices.selected();
+        self.entries = self
+            .session
+            .entries(self.choices.order, selected + visible + 1);
+        self.follow_selected();
+        let selected = self.choices.selected();
+        self.choices.first = scrolled(self.choices.first, selected, visible);
+        let on_screen = self
+            .entries
+            .first
+            .iter()
+            .skip(self.choices.first)
+            .take(visible);
+        self.lines = on_screen.map(|entry| self.session.line(entry)).collect();
+    }
+
+    /// Keeps the selection on its entry, wherever the entry is now. The first row stays the first row.
+    fn follow_selected(&mut self) {
+        let last = self.entries.count.saturating_sub(1);
+        let number = match self.choices.cursor {
+            Cursor::At(number) => number.min(last),
+            Cursor::On(id, before) => {
+                let visible = screen::visible_rows(self.size.1);
+                let near = self.entries.first.iter().take(before + visible + 1);
+                near.enumerate()
+                    .find_map(|(number, entry)| (entry.id == id).then_some(number))
+                    .unwrap_or(before.min(last))
+            }
+        };
+        self.choices.cursor = match self.entries.first.get(number) {
+            Some(entry) if 0 < number => Cursor::On(entry.id, number),
+            _ => Cursor::At(number),
+        };
+    }
+
+    /// Opens the page about the selected entry, or a page with the reason why there is none.
+    fn open_page(&mut self) {
+        let Some(entry) = self.entries.first.get(self.choices.selected()) else {
+            return;
+        };
+        let mut lines = match proof::lines(
+            self.config,
+            self.view,
+            &mut self.session,
+            entry.id,
+            self.size.0,
+        ) {
+            Ok(lines) => lines,
+            Err(error) => vec![text::escape(&format!("{error:#}"))],
+        };
+        if 1 < entry.count {
+            let title = format!("The longest in this state, of {} here:", entry.count);
+            lines.splice(0..0, [title, String::new()]);
+        }
+        self.choices.mode = Mode::Page(TextPage { lines, first: 0 });
+    }
+}
