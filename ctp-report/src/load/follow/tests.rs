@@ -1,14 +1,18 @@
-use std::ffi::OsString;
 use std::fs;
 use std::io::{Seek as _, SeekFrom, Write as _};
 
+use anstream::ColorChoice;
 use ctp_trace::Writer;
 use ctp_trace::record::{Birth, CoroutineId, End, Event, EventKind, Nanos, Start};
 use rustix::fs::{FlockOperation, flock};
+use symbolize::SearchPaths;
 use tempfile::TempDir;
 
 use super::*;
-use crate::cli;
+use crate::config::filter::Filter;
+use crate::config::ignore::Ignore;
+use crate::config::{DEFAULT_INPUT, Detail, View};
+use crate::text::Width;
 
 /// A trace of several chunks, of which parts can be written.
 fn bytes() -> Vec<u8> {
@@ -60,7 +64,22 @@ impl Growing {
 }
 
 fn config() -> Config {
-    cli::parse(["ctp-report"].map(OsString::from)).expect("good usage")
+    Config {
+        input: DEFAULT_INPUT.into(),
+        run: None,
+        search_paths: SearchPaths::recorded(),
+        skip: Ignore::default(),
+        max_module: None,
+        max_memory: None,
+        view: View::Dump,
+        filter: Filter::default(),
+        json: false,
+        detail: Detail::Usual,
+        color: ColorChoice::Never,
+        width: Width::Full,
+        has_links: false,
+        has_pager: false,
+    }
 }
 
 /// How many records a reading returns, and what it says.
