@@ -254,5 +254,6 @@
   root.addEventListener("mouseup", release);
   root.addEventListener("mouseleave", () => drag && (drag.mark && drag.mark.remove(), (drag = null)));
   document.addEventListener("keydown", key);
-  labels.forEach(placeLabel);
+  if (root.classList.contains("narrow")) show(0, UNITS);
+  else labels.forEach(placeLabel);
 })();

@@ -6,6 +6,9 @@ use super::table::Table;
 use crate::text::xml::escape;
 
 const STYLE: &str = include_str!("../../assets/page.css");
+/// Gives the frames of fitted graphics their shape. It comes first, since a frame may be ready before the page.
+const FRAMES: &str = include_str!("../../assets/page-frames.js");
+
 /// The search, and then the rest, which uses it.
 const SCRIPT: &str = concat!(
     include_str!("../../assets/search.js"),
@@ -117,7 +120,7 @@ pub fn write(contents: &Contents) -> String {
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+         <title>{title}</title>\n<style>\n{STYLE}</style>\n<script>\n{FRAMES}</script>\n</head>\n<body>\n\
          <header>\n<h1>{title}</h1>\n<nav aria-label=\"Parts of this page\">{}</nav>\n</header>\n\
          <main>\n<div id=\"findings\">\n{}</div>\n{}{frames}</main>\n\
          <footer>Written by ctp-report {}.</footer>\n\

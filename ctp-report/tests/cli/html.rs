@@ -30,10 +30,16 @@ pub fn browser() -> Option<&'static str> {
 
 /// What the browser makes of a file: its elements after the scripts have run.
 pub fn opened(browser: &str, file: &Path) -> String {
+    opened_at(browser, file, 1300)
+}
+
+/// The same, in a window of this width.
+pub fn opened_at(browser: &str, file: &Path, width: u32) -> String {
     let profile = tempfile::tempdir().unwrap();
     let mut command = Command::new(browser);
     command.args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]);
-    command.args(["--window-size=1300,900", "--virtual-time-budget=10000"]);
+    command.arg(format!("--window-size={width},900"));
+    command.arg("--virtual-time-budget=10000");
     command.arg(format!("--user-data-dir={}", profile.path().display()));
     let output = command.arg(format!("file://{}", file.display())).output();
     String::from_utf8(output.unwrap().stdout).unwrap()

@@ -4,7 +4,7 @@
 use std::fs;
 
 use crate::flame::well_formed;
-use crate::html::{browser, opened};
+use crate::html::{browser, opened, opened_at};
 use crate::test_dir::TestDir;
 use crate::traces;
 
@@ -411,4 +411,41 @@ fn a_search_draws_coroutines_without_a_row() {
     let count = "search: #1501_  (0 of 60 rows and 1 of 5000 others)";
     assert!(page.contains(count), "{page}");
     assert!(page.contains("aria-label=\"session, id 1501, waits 100 ms\""));
+}
+
+/// Counts the texts that are cut at an edge of the window, and those that lie on another text. Rows have the
+/// height of the file, so overlaps are found there too.
+const MISPLACED: &str = "
+    const boxes = Array.from(document.querySelectorAll('text'))
+        .filter((text) => text.textContent && !text.closest('.unseen, .lane'))
+        .map((text) => text.getBoundingClientRect())
+        .filter((box) => box.width > 0);
+    const isCut = (box) => box.left < 0 || box.right > innerWidth + 1;
+    const meet = (a, b) => a.left + 1 < b.right && b.left + 1 < a.right && a.top + 4 < b.bottom && b.top + 4 < a.bottom;
+    const overlaps = boxes.filter((a, at) => boxes.slice(at + 1).some((b) => meet(a, b)));
+    document.documentElement.setAttribute('data-misplaced', `${boxes.filter(isCut).length} ${overlaps.length}`);";
+
+// CT-19
+#[test]
+fn timeline_fits_the_window() {
+    let Some(browser) = browser() else { return };
+    let test_dir = TestDir::new();
+    for trace in ["lost_wakeup", "closed", "crash", "hostile"] {
+        let svg = draw(&test_dir, trace, &[]);
+        let drawn = svg.trim_end().strip_suffix("</svg>").unwrap();
+        let file = test_dir.path("narrow.svg");
+        let script = format!("<script><![CDATA[{MISPLACED}]]></script></svg>");
+        fs::write(&file, drawn.to_owned() + &script).unwrap();
+        for (width, chart) in [(800, 320), (1300, 820), (1600, 900)] {
+            let page = opened_at(browser, &file, width);
+            let expected = [
+                format!("data-chart=\"{chart}\""),
+                "data-misplaced=\"0 0\"".to_owned(),
+            ];
+            for part in expected {
+                let root = page.split_once("<style>").unwrap().0;
+                assert!(root.contains(&part), "{trace} at {width}: {part} in {root}");
+            }
+        }
+    }
 }

@@ -20,7 +20,10 @@ use crate::time_scale::Scale;
 use crate::views::timeline::model::{self, Arrows, Member, Row, Selection, Shown};
 
 const STYLE: &str = include_str!("../../../assets/timeline.css");
-const SCRIPT: &str = include_str!("../../../assets/timeline.js");
+const SCRIPT: &str = concat!(
+    include_str!("../../../assets/timeline-fit.js"),
+    include_str!("../../../assets/timeline.js")
+);
 
 /// The width of the picture, and the left edge, right edge and width of the rows, in SVG units.
 const WIDTH: u64 = 1380;
