@@ -26,6 +26,7 @@
       if (element.tagName === "rect" && number(element, "width") >= chart) shift(element, "width");
       if (element.tagName === "text" && number(element, "x") > left + chart) shift(element, "x");
     }
+    root.querySelectorAll("path.arrow, .row > .burst").forEach((sign) => move(sign, -by, 0));
     root.setAttribute("data-chart", chart - by);
   }
 

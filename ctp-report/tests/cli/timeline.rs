@@ -413,7 +413,7 @@ fn a_search_draws_coroutines_without_a_row() {
     assert!(page.contains("aria-label=\"session, id 1501, waits 100 ms\""));
 }
 
-/// Counts the texts that are cut at an edge of the window, and those that lie on another text. Rows have the
+/// Counts the texts and signs that are cut at an edge of the window, and the texts that lie on another text. Rows have the
 /// height of the file, so overlaps are found there too.
 const MISPLACED: &str = "
     const boxes = Array.from(document.querySelectorAll('text'))
@@ -423,7 +423,9 @@ const MISPLACED: &str = "
     const isCut = (box) => box.left < 0 || box.right > innerWidth + 1;
     const meet = (a, b) => a.left + 1 < b.right && b.left + 1 < a.right && a.top + 4 < b.bottom && b.top + 4 < a.bottom;
     const overlaps = boxes.filter((a, at) => boxes.slice(at + 1).some((b) => meet(a, b)));
-    document.documentElement.setAttribute('data-misplaced', `${boxes.filter(isCut).length} ${overlaps.length}`);";
+    const signs = Array.from(document.querySelectorAll('path.arrow, .row > .burst'), (sign) => sign.getBoundingClientRect());
+    const cut = boxes.concat(signs).filter(isCut);
+    document.documentElement.setAttribute('data-misplaced', `${cut.length} ${overlaps.length}`);";
 
 // CT-19
 #[test]
