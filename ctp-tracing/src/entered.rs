@@ -36,22 +36,24 @@ impl Entered {
         });
     }
 
-    fn exit(&mut self, span: u64, task: u64) -> Option<u64> {
+    fn exit(&mut self, span: u64, parent: Option<u64>, task: u64) -> Option<u64> {
         let place = self.frames.iter().rposition(|frame| frame.span == span)?;
         let awaited = self.frames.remove(place).awaited;
+        // A span with another parent is not a part of what the outer span does, as a span of the whole program.
         let outer = place
             .checked_sub(1)
             .and_then(|place| self.frames.get_mut(place));
+        let outer = outer.filter(|outer| Some(outer.span) == parent);
         if let Some(outer) = outer {
             outer.awaited = Some(task).filter(|task| *task != UNRECORDED);
         }
         awaited
     }
 
-    /// Forgets that the innermost span awaits this task.
+    /// Forgets that a span awaits this task.
     fn forget(&mut self, task: u64) {
-        if let Some(innermost) = self.frames.last_mut() {
-            innermost.awaited.take_if(|awaited| *awaited == task);
+        for frame in &mut self.frames {
+            frame.awaited.take_if(|awaited| *awaited == task);
         }
     }
 }
@@ -61,9 +63,9 @@ pub fn enter(span: u64, task: u64) {
     with(|entered| entered.enter(span, task));
 }
 
-/// Notes that this thread exits a span. Returns the task that the span awaits, if any.
-pub fn exit(span: u64, task: u64) -> Option<u64> {
-    with(|entered| entered.exit(span, task)).flatten()
+/// Notes that this thread exits a span with this parent. Returns the task that the span awaits, if any.
+pub fn exit(span: u64, parent: Option<u64>, task: u64) -> Option<u64> {
+    with(|entered| entered.exit(span, parent, task)).flatten()
 }
 
 /// Notes that a span was closed, so that no span awaits it.
@@ -88,11 +90,11 @@ mod tests {
     fn poll(entered: &mut Entered, is_closed: bool) -> Option<u64> {
         entered.enter(OUTER, 10);
         entered.enter(INNER, 20);
-        assert_eq!(entered.exit(INNER, 20), None);
+        assert_eq!(entered.exit(INNER, Some(OUTER), 20), None);
         if is_closed {
             entered.forget(20);
         }
-        entered.exit(OUTER, 10)
+        entered.exit(OUTER, None, 10)
     }
 
     #[test]
@@ -108,9 +110,18 @@ mod tests {
         let mut entered = Entered::default();
         entered.enter(OUTER, 10);
         entered.enter(INNER, 20);
-        entered.exit(INNER, 20);
+        entered.exit(INNER, Some(OUTER), 20);
         entered.enter(INNER, 20);
         assert_eq!(entered.frames[0].awaited, None);
+    }
+
+    #[test]
+    fn a_span_of_another_parent_is_not_awaited() {
+        let mut entered = Entered::default();
+        entered.enter(OUTER, 10);
+        entered.enter(INNER, 20);
+        entered.exit(INNER, None, 20);
+        assert_eq!(entered.exit(OUTER, None, 10), None);
     }
 
     #[test]
@@ -118,9 +129,9 @@ mod tests {
         let mut entered = Entered::default();
         entered.enter(OUTER, 10);
         entered.enter(INNER, 20);
-        assert_eq!(entered.exit(OUTER, 10), None);
-        assert_eq!(entered.exit(INNER, 20), None);
-        assert_eq!(entered.exit(INNER, 20), None, "exited already");
+        assert_eq!(entered.exit(OUTER, None, 10), None);
+        assert_eq!(entered.exit(INNER, Some(OUTER), 20), None);
+        assert_eq!(entered.exit(INNER, Some(OUTER), 20), None, "exited already");
         assert!(entered.frames.is_empty());
     }
 }

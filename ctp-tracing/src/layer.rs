@@ -48,9 +48,11 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for SpanLayer {
     }
 
     fn on_exit(&self, id: &Id, context: Context<'_, S>) {
+        let parent = context.span(id).and_then(|span| span.parent());
+        let parent = parent.map(|parent| parent.id().into_u64());
         with_task(id, &context, |task| {
             if task.exit() {
-                let awaited = entered::exit(id.into_u64(), task.id());
+                let awaited = entered::exit(id.into_u64(), parent, task.id());
                 task.suspend(awaited);
             }
         });

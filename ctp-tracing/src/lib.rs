@@ -14,7 +14,7 @@
 //! | --- | --- |
 //! | it is created | a birth, under the name of the span, at the line of the span |
 //! | it is entered, as at each poll of an instrumented future | a run |
-//! | it is exited | a suspend; if a span inside it was exited before and has not been closed, a wait for that span, otherwise a wait for something unknown |
+//! | it is exited | a suspend; if a child was exited inside it and has not been closed, a wait for that child, otherwise a wait for something unknown |
 //! | it is closed | a run and a death; whether a future completed or was cancelled is not known |
 //!
 //! So the waits of nested async functions with `#[instrument]` form a chain, and the innermost of them is the
