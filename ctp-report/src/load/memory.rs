@@ -29,12 +29,16 @@ const PAGE_BYTES: u64 = 64 << 20;
 /// Bytes read between two checks. A check takes some microseconds.
 const CHECK_INTERVAL_BYTES: u64 = 1 << 20;
 
+/// The memory that a report of a trace of this size may take, unless the user set a limit.
+pub fn usual_limit(trace_bytes: u64) -> u64 {
+    USUAL_BYTES.saturating_add(trace_bytes.saturating_mul(2))
+}
+
 impl Allowance {
     /// The limit for a trace of this size, unless the user set a limit.
     pub fn new(limit: Option<u64>, trace_bytes: u64) -> Self {
-        let usual = USUAL_BYTES.saturating_add(trace_bytes.saturating_mul(2));
         Allowance {
-            limit: limit.unwrap_or(usual),
+            limit: limit.unwrap_or_else(|| usual_limit(trace_bytes)),
             read: 0,
         }
     }

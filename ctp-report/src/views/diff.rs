@@ -13,6 +13,7 @@ mod series;
 mod significance;
 mod text;
 
+use std::fs;
 use std::io::Write;
 use std::thread;
 
@@ -21,6 +22,7 @@ use serde_json::{Value, json};
 
 use crate::config::{Config, DiffView, LeastChange};
 use crate::document::{Output, json as document};
+use crate::load;
 use crate::output;
 use crate::text::Page;
 use crate::views::diff::model::Comparison;
@@ -49,10 +51,19 @@ pub fn show(config: &Config, view: &DiffView, out: &mut dyn Write) -> Result<()>
     }
 }
 
-/// Reads both traces at the same time, each with half of the memory that `--max-memory` allows.
+/// Reads both traces, at the same time if both are files. The limit is that of the process, so that both have
+/// the same: the one that the user gave, or else what both together may take.
 fn read(config: &Config, view: &DiffView) -> Result<(Profile, Profile)> {
+    let sizes = [&view.before, &view.after].map(fs::metadata);
+    let [Ok(before), Ok(after)] = sizes.map(|size| size.map(|size| size.len())) else {
+        return Ok((
+            profile::read(config, &view.before)?,
+            profile::read(config, &view.after)?,
+        ));
+    };
+    let usual = load::memory::usual_limit(before).saturating_add(load::memory::usual_limit(after));
     let config = Config {
-        max_memory: config.max_memory.map(|bytes| bytes / 2),
+        max_memory: config.max_memory.or(Some(usual)),
         ..config.clone()
     };
     let (before, after) = thread::scope(|scope| {
