@@ -12,7 +12,7 @@ use ctp_trace::record::Record;
 use ctp_trace::{Completeness, Reader, Source};
 
 use super::model::{Model, Reading};
-use super::opened::Opened;
+use super::opened::{Opened, next_data};
 use super::{Allowance, Input, is_written, name, open_file};
 use crate::config::Config;
 
@@ -57,6 +57,11 @@ impl Source for GrowingFile {
         let rest = self.length().saturating_sub(offset);
         let requested = usize::try_from(rest).unwrap_or(room.len()).min(room.len());
         ctp_trace::read_file_at(&self.file, offset, &mut room[..requested])
+    }
+
+    fn next_data(&self, offset: u64) -> u64 {
+        let length = self.length();
+        next_data(&self.file, offset).map_or(length, |data| data.min(length))
     }
 }
 
@@ -145,9 +150,15 @@ impl<'p> Followed<'p> {
     }
 
     fn read_new(&mut self, each: &mut impl FnMut(&Record)) -> Result<()> {
+        // Holes of the file hold no records.
+        let stored = self
+            .file
+            .metadata()
+            .map_or(0, |metadata| metadata.blocks() * 512);
         let length = self.length.load(Ordering::Relaxed);
-        let mut allowance = Allowance::new(self.max_memory, length);
+        let mut allowance = Allowance::new(self.max_memory, stored.min(length));
         allowance.enforce(self.max_module);
+        self.input.allowance = allowance.clone();
         let reading = Reading {
             admit: |_: &Record| true,
             before: |_: &TraceModel, record: &Record| each(record),

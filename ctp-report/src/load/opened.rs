@@ -168,12 +168,16 @@ impl Source for &TraceFile {
     }
 
     fn next_data(&self, offset: u64) -> u64 {
-        let found = rustix::fs::seek(&self.file, SeekFrom::Data(offset));
-        match found {
-            Ok(data) => data.max(offset),
-            // No data is stored after this offset.
-            Err(rustix::io::Errno::NXIO) => self.length,
-            Err(_) => offset,
-        }
+        next_data(&self.file, offset).unwrap_or(self.length)
+    }
+}
+
+/// The offset of the first byte from `offset` on that is not in a hole of the file. `None` if no data is stored
+/// there.
+pub fn next_data(file: &File, offset: u64) -> Option<u64> {
+    match rustix::fs::seek(file, SeekFrom::Data(offset)) {
+        Ok(data) => Some(data.max(offset)),
+        Err(rustix::io::Errno::NXIO) => None,
+        Err(_) => Some(offset),
     }
 }

@@ -20,6 +20,7 @@ use super::session::Session;
 use super::signals::{REACTION, Signals};
 use super::summary::Summary;
 use crate::config::{Config, TopView};
+use crate::evidence::inspected::check_filter;
 use crate::load::follow::{Followed, Progress};
 use crate::load::memory;
 use crate::text;
@@ -63,6 +64,9 @@ fn follow(config: &Config, view: &TopView, trace: &Path, signals: &Signals) -> R
         is_grouped: view.is_grouped,
     });
     let mut session = Session::open(config, view, Followed::open(config, trace)?)?;
+    if session.followed().model.is_inspection() {
+        check_filter(&config.filter)?;
+    }
     let mut shown = Shown::begin(config)?;
     loop {
         let mut live = Live {
@@ -95,7 +99,9 @@ impl Shown {
             chosen => chosen != ColorChoice::Never,
         };
         memory::set_last_act(ratatui::restore);
-        let terminal = ratatui::try_init().context("cannot use the terminal for --top")?;
+        // Without this, a failure could leave the terminal without echo.
+        let terminal = ratatui::try_init().inspect_err(|_| ratatui::restore());
+        let terminal = terminal.context("cannot use the terminal for --top")?;
         Ok(Shown {
             terminal,
             input: Input::default(),

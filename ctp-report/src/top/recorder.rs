@@ -78,6 +78,9 @@ impl Recorder {
     pub fn has_started(&mut self) -> Result<bool> {
         if let Some(status) = self.child.try_wait()? {
             self.check(status)?;
+            if !self.trace().exists() {
+                bail!("ctp-record has ended without a trace");
+            }
         }
         Ok(self.trace().exists())
     }

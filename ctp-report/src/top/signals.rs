@@ -3,7 +3,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ const SIGNALS: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
 /// The longest time until a signal is noticed.
 pub const REACTION: Duration = Duration::from_millis(200);
 
-/// Notes signals that end this program.
+/// Notes signals that end this program. A second signal ends the program at once.
 #[derive(Clone, Debug)]
 pub struct Signals(Arc<AtomicUsize>);
 
@@ -26,9 +26,13 @@ impl Signals {
     /// If the kernel refuses a handler.
     pub fn watch() -> io::Result<Self> {
         let arrived = Arc::new(AtomicUsize::new(0));
+        let is_second = Arc::new(AtomicBool::new(false));
         for signal in SIGNALS {
             let number = usize::try_from(signal).unwrap_or_default();
+            // A second signal ends the program also while a large trace is read.
+            flag::register_conditional_default(signal, is_second.clone())?;
             flag::register_usize(signal, arrived.clone(), number)?;
+            flag::register(signal, is_second.clone())?;
         }
         Ok(Signals(arrived))
     }
