@@ -293,8 +293,13 @@ impl Cli {
         Err(conflict(text))
     }
 
-    /// Rejects `--time` with rules that have no time.
+    /// Rejects `--time` with rules that have no time, and with lints, which look at whole lives.
     fn check_time(&self) -> Result<(), clap::Error> {
+        if self.check.has_lints() && self.filter.has_time() {
+            return Err(conflict(
+                "--time does not apply to --deny: lints look at whole coroutines",
+            ));
+        }
         match self.check.timeless_rule() {
             Some(rule) if self.filter.has_time() => Err(conflict(&format!(
                 "--time does not apply to the rule `{rule}`: check this rule without --time"

@@ -63,6 +63,11 @@ impl CheckArgs {
         !self.check.is_empty() || !self.deny.is_empty()
     }
 
+    /// Whether lints are denied.
+    pub(super) fn has_lints(&self) -> bool {
+        !self.deny.is_empty()
+    }
+
     /// A rule about the whole recording, if any.
     pub(super) fn timeless_rule(&self) -> Option<&str> {
         let mut rules = self.check.iter().flat_map(|rules| &rules.0);

@@ -1,8 +1,9 @@
 //! Which coroutines and tasks a view shows, and which time.
 //!
 //! `--time` has a meaning for each kind of view. Views of waits, runs and records show those in the time
-//! ([`Filter::time`]). Checks and comparisons are about whole waits and runs, which ended in the time. Views that list coroutines show those whose latest wait or run began in the time
-//! ([`Filter::began`]). Verdicts are always based on the whole trace.
+//! ([`Filter::time`]). Checks and comparisons are about whole waits and runs, which ended in the time. Views
+//! that list coroutines show those whose latest wait or run began in the time ([`Filter::began`]). Verdicts
+//! are always based on the whole trace.
 
 use std::ops::RangeInclusive;
 

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::io;
 
 use anyhow::Result;
-use ctp_trace::model::{NameId, Span, TraceModel};
-use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, Record, SiteId};
+use ctp_trace::model::{Coroutine, NameId, Span, TraceModel};
+use ctp_trace::record::{CoroutineId, EventKind, Nanos, ProcessExit, Record, SiteId};
 use ctp_trace::verdict::THRESHOLD;
 
 use crate::config::filter::{Filter, Subject};
@@ -83,6 +83,11 @@ impl Selection {
     /// Whether everything is selected.
     pub fn is_all(&self) -> bool {
         self.ids.is_none() && self.time.is_none()
+    }
+
+    /// Whether a filter admits no coroutine at all.
+    pub fn has_none(&self) -> bool {
+        self.ids.as_ref().is_some_and(HashSet::is_empty)
     }
 
     /// Whether a part of the time is selected.
@@ -232,26 +237,33 @@ struct LastPlace {
 }
 
 impl EndedCoroutines {
-    /// Notes a record, before the model does.
+    /// Notes a record, before the model does. An exec ends the coroutines of its process without a death.
     pub fn see(&mut self, trace_model: &TraceModel, record: &Record) {
-        let Record::Event(Event {
-            kind: EventKind::Death,
-            coroutine: id,
-            tid,
-            ..
-        }) = record
-        else {
-            return;
-        };
-        if let Some(coroutine) = trace_model.get(*id) {
-            let place = LastPlace {
-                name: coroutine.name,
-                spawned: coroutine.spawn_site,
-                site: trace_model.place_of(coroutine),
-                tid: *tid,
-            };
-            self.by_place.entry(place).or_default().push(*id);
+        match record {
+            Record::Event(event) if event.kind == EventKind::Death => {
+                if let Some(coroutine) = trace_model.get(event.coroutine) {
+                    self.add(trace_model, coroutine, event.tid);
+                }
+            }
+            Record::ProcessEnd(end) if end.how == ProcessExit::Exec => {
+                let all = trace_model.coroutines().into_iter();
+                for coroutine in all.filter(|coroutine| coroutine.process == end.process) {
+                    let tid = coroutine.last.map_or(0, |last| last.tid);
+                    self.add(trace_model, coroutine, tid);
+                }
+            }
+            _ => {}
         }
+    }
+
+    fn add(&mut self, trace_model: &TraceModel, coroutine: &Coroutine, tid: u64) {
+        let place = LastPlace {
+            name: coroutine.name,
+            spawned: coroutine.spawn_site,
+            site: trace_model.place_of(coroutine),
+            tid,
+        };
+        self.by_place.entry(place).or_default().push(coroutine.id);
     }
 }
 
@@ -279,7 +291,7 @@ impl LastPlace {
 #[cfg(test)]
 mod tests {
     use ctp_trace::model::Activity;
-    use ctp_trace::record::ThreadEvent;
+    use ctp_trace::record::{Event, ThreadEvent};
 
     use super::*;
 

@@ -28,6 +28,9 @@ use crate::output;
 use crate::views::check::facts::Collector;
 use crate::views::check::model::{Checked, Facts};
 
+/// Why no value is known if a filter admits no coroutine. Such a check would pass whatever happened.
+const NONE: &str = "no coroutine matches the filters";
+
 /// Writes the result of each rule. Returns whether a rule fails.
 ///
 /// # Errors
@@ -36,8 +39,9 @@ pub fn show(config: &Config, view: &CheckView, out: &mut dyn Write) -> Result<St
     let input = load::open(config)?;
     let mut collector = Collector::new(view);
     let (model, names, selection) = collector.read(config, &input)?;
-    if let Err(empty) = model.check_not_empty() {
-        let why = empty.to_string();
+    let empty = model.check_not_empty().map_err(|empty| empty.to_string());
+    let none = selection.has_none().then(|| NONE.to_owned());
+    if let Some(why) = empty.err().or(none) {
         let all = model::all_unknown(&view.rules, &view.deny, &why);
         save_junit(view, &model, &all, out)?;
         return Ok(Status::Incomplete(why));

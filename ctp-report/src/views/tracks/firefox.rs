@@ -11,7 +11,7 @@ use std::io;
 use std::time::Duration;
 
 use anyhow::Result;
-use ctp_trace::record::ProcessId;
+use ctp_trace::record::{Nanos, ProcessId};
 use fxprof_processed_profile::{
     MarkerTiming, ProcessHandle, Profile, ReferenceTimestamp, SamplingInterval, StringHandle,
     ThreadHandle, Timestamp,
@@ -172,5 +172,9 @@ impl TrackSink for Sink {
 
     fn wake(&mut self, wake: WakeArrow<'_>) {
         self.moment(wake.caller, &wake.call);
+    }
+
+    fn end(&mut self, track: Track, _: Nanos, _: bool) {
+        self.rows.remove(&track);
     }
 }

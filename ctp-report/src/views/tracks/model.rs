@@ -30,8 +30,9 @@ pub struct Tracks<'a> {
     pids: HashMap<ProcessId, u32>,
     /// The coroutines that are alive at the end, with their verdicts.
     judged: Vec<Member<'a>>,
-    /// The coroutines that are stuck or busy at the end, or were until their process dropped them to end.
-    bad: HashMap<CoroutineId, Judgement>,
+    /// The coroutines that are stuck or busy at the end, or were until their process dropped them to end, with
+    /// the number of the event that began this state.
+    bad: HashMap<CoroutineId, (Judgement, u64)>,
     calls: FirstCalls<(ThreadEvent, WakeCall)>,
     arrows: u64,
 }
@@ -158,7 +159,9 @@ impl<'a> Tracks<'a> {
         let track = Track::of(coroutine);
         let place = self.place(coroutine, wait.site);
         let mut details = self.wait(wait);
-        if let Some(judgement) = self.bad.get(&coroutine.id) {
+        let judged = self.bad.get(&coroutine.id);
+        let judged = judged.filter(|(judgement, n)| judgement.verdict.is_stuck() && *n == wait.n);
+        if let Some((judgement, _)) = judged {
             details.extend(verdict(judgement));
             let name = format!("{}: {place}", judgement.verdict.word());
             sink.slice(
@@ -375,10 +378,16 @@ fn verdict(judgement: &Judgement) -> Details {
 }
 
 /// The coroutines of a model that need attention.
-fn bad_in(model: &Model, threshold: Nanos) -> impl Iterator<Item = (CoroutineId, Judgement)> {
+fn bad_in(
+    model: &Model,
+    threshold: Nanos,
+) -> impl Iterator<Item = (CoroutineId, (Judgement, u64))> {
     let all = evidence::members(&model.trace_model, threshold);
     let bad = all.filter(|(_, judgement)| is_bad(judgement));
-    bad.map(|(coroutine, judgement)| (coroutine.id, judgement))
+    bad.map(|(coroutine, judgement)| {
+        let n = coroutine.last.map_or(0, |last| last.n);
+        (coroutine.id, (judgement, n))
+    })
 }
 
 /// Whether a coroutine with this verdict needs attention: it is stuck, or blocks its thread.
