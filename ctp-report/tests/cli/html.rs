@@ -172,7 +172,7 @@ fn names_of_the_program_stay_text() {
     let table: serde_json::Value = serde_json::from_str(data).unwrap();
     assert!(table["columns"].as_array().unwrap().len() > 5);
     let scripts = page.matches("<script").count();
-    assert_eq!(scripts, 2, "the data and the script of the page");
+    assert_eq!(scripts, 3, "the data and the two scripts of the page");
     let is_control = |c: char| c.is_control() && c != '\n';
     assert!(!page.contains(is_control));
 }
