@@ -9,7 +9,7 @@
 namespace ctp {
 namespace detail {
 
-// The wait for an operation that has not completed. Entries are members of a list, and of no other.
+// The wait for an operation that has not completed. Each entry is in a single list.
 struct asio_wait {
     wait what{};
     source_line at{};
@@ -29,7 +29,7 @@ public:
         free(unused_);
     }
 
-    // Null without memory: the wait is not in the list then.
+    // Returns null if there is no memory. The wait is not in the list then.
     asio_wait *begin(wait what, source_line at) noexcept {
         asio_wait *entry = unused_;
         if (entry != nullptr) {

@@ -89,7 +89,6 @@
         if (hint && !hint.hasAttribute("transform")) {
           move(hint, 0, down);
           hint.setAttribute("x", MARGIN);
-          hint.setAttribute("text-anchor", "start");
           hint.style.textAnchor = "start";
           down += 18;
         }

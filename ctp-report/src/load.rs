@@ -10,6 +10,8 @@ pub mod memory;
 mod model;
 mod opened;
 pub mod read_ahead;
+#[cfg(test)]
+mod test_trace;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -307,7 +307,7 @@ fn a_wait_beside_others_may_end_otherwise() {
     let mut program = two_workers();
     program.wait(1, PERMIT);
     let marks = WaitMarks {
-        one_of_several: true,
+        has_others: true,
         ..WaitMarks::default()
     };
     program.add(2, EventKind::Suspend, SECOND_PERMIT, marks);

@@ -70,7 +70,7 @@ impl Futures {
             site,
             wake_seen: wakes,
             marks: WaitMarks {
-                one_of_several: has_others,
+                has_others,
                 ..WaitMarks::default()
             },
             ..Event::default()

@@ -35,7 +35,8 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for SpanLayer {
         };
         let metadata = attributes.metadata();
         let line = self.call_sites.line_of(metadata);
-        let task = SpanTask::born(metadata.name(), line);
+        let parent = span.parent().map(|parent| parent.id().into_u64());
+        let task = SpanTask::born(metadata.name(), line, parent);
         span.extensions_mut().replace(Kept::new(task));
     }
 
@@ -48,11 +49,9 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for SpanLayer {
     }
 
     fn on_exit(&self, id: &Id, context: Context<'_, S>) {
-        let parent = context.span(id).and_then(|span| span.parent());
-        let parent = parent.map(|parent| parent.id().into_u64());
         with_task(id, &context, |task| {
             if task.exit() {
-                let awaited = entered::exit(id.into_u64(), parent, task.id());
+                let awaited = entered::exit(id.into_u64(), task.parent(), task.id());
                 task.suspend(awaited);
             }
         });

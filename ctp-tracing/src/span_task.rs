@@ -11,16 +11,19 @@ use ctp_nostd::{Kind, Task, Wait, WaitKind};
 pub struct SpanTask {
     task: Task,
     line: ForeignLine,
+    /// The span of `tracing` inside which this span was created.
+    parent: Option<u64>,
     /// The thread that is in the span, and how often it has entered it.
     entered: Option<(ThreadId, u32)>,
 }
 
 impl SpanTask {
     /// Records a birth.
-    pub fn born(name: &str, line: ForeignLine) -> Self {
+    pub fn born(name: &str, line: ForeignLine, parent: Option<u64>) -> Self {
         SpanTask {
             task: Task::born_as(name, Kind::Unknown, line),
             line,
+            parent,
             entered: None,
         }
     }
@@ -28,6 +31,11 @@ impl SpanTask {
     /// The id of the coroutine in a wait for it.
     pub fn id(&self) -> u64 {
         self.task.id()
+    }
+
+    /// The span of `tracing` inside which this span was created, if any.
+    pub fn parent(&self) -> Option<u64> {
+        self.parent
     }
 
     /// Records a run, if no thread was in the span. Returns whether that was so.

@@ -57,7 +57,7 @@ pub(super) fn describe(event: &mut Event, arg: u64, wait: u8, wakes_seen: u16) {
 fn wait_marks(code: u8) -> WaitMarks {
     WaitMarks {
         idle: code & WAIT_IDLE != 0,
-        one_of_several: code & WAIT_ONE_OF_SEVERAL != 0,
+        has_others: code & WAIT_ONE_OF_SEVERAL != 0,
         wakers: match code & !(WAIT_IDLE | WAIT_ONE_OF_SEVERAL) {
             WAIT_UNREGISTERED => PollWakers::Unregistered,
             WAIT_EARLIER_WAKER => PollWakers::Earlier,

@@ -98,6 +98,7 @@ impl Selection {
     /// Whether a model of the selected coroutines needs the record: all but the records of other
     /// coroutines.
     pub fn keeps(&self, record: &Record) -> bool {
+        // Without a filter, no record needs to be looked at.
         if self.ids.is_none() {
             return true;
         }

@@ -77,34 +77,12 @@ fn decode(reader: &mut Reader<'_>, chunks: &SyncSender<Decoded>, taken: &Receive
 mod tests {
     use std::convert::Infallible;
 
-    use ctp_trace::Writer;
-    use ctp_trace::record::{Birth, CoroutineId, End, Event, EventKind, Nanos, Start};
-
     use super::*;
+    use crate::load::test_trace;
 
     /// A trace of several chunks, with damage in the middle.
     fn trace() -> Vec<u8> {
-        let mut bytes = Vec::new();
-        let mut writer = Writer::new(&mut bytes, &Start::default()).expect("there is memory");
-        for n in 0..50_000 {
-            let coroutine = CoroutineId(n % 7 + 1);
-            let record = if n < 7 {
-                Record::Birth(Birth {
-                    coroutine,
-                    ..Birth::default()
-                })
-            } else {
-                Record::Event(Event {
-                    coroutine,
-                    n: u64::from(n / 7),
-                    at: Nanos(u64::from(n * n)),
-                    kind: EventKind::Run,
-                    ..Event::default()
-                })
-            };
-            writer.write(&record).expect("there is memory");
-        }
-        writer.finish(&End::default()).expect("there is memory");
+        let mut bytes = test_trace::of_records(50_000);
         let middle = bytes.len() / 2;
         bytes[middle] ^= 0xff;
         bytes

@@ -1,4 +1,5 @@
-//! How often expensive work is repeated, so that the work uses only a small part of a processor.
+//! How often expensive work is repeated, so that the work uses only a small part of a processor, unless a minute
+//! has passed.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +8,7 @@ use rustix::time::{ClockId, clock_gettime};
 /// Decides when work is due again.
 #[derive(Debug)]
 pub struct Pace {
-    /// The work uses at most one n-th of a processor.
+    /// The work uses about one n-th of a processor.
     share: u32,
     next: Instant,
     done: Option<Instant>,
@@ -17,7 +18,8 @@ pub struct Pace {
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 impl Pace {
-    /// Work that is due at once, and later uses at most one n-th of a processor.
+    /// Work that is due at once, and later uses about one n-th of a processor. After [`MAX_PAUSE`], the work is
+    /// due whatever its cost.
     pub fn new(share: u32) -> Self {
         Pace {
             share,

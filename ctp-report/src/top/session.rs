@@ -21,9 +21,9 @@ use crate::load::Model;
 use crate::load::follow::{Followed, Progress};
 use crate::names::Names;
 
-/// Judging uses at most one n-th of a processor.
+/// Judging uses about one n-th of a processor.
 const SHARE_OF_VERDICTS: u32 = 300;
-/// Looking up names uses at most one n-th of a processor.
+/// Looking up names uses about one n-th of a processor.
 const SHARE_OF_NAMES: u32 = 100;
 
 /// The state of the table, apart from what the user chose.

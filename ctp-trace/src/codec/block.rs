@@ -206,7 +206,7 @@ fn known_code(kind: WaitKind, marks: WaitMarks) -> u8 {
 }
 
 fn marks_code(marks: WaitMarks) -> u8 {
-    (u8::from(marks.idle) * IDLE) | (u8::from(marks.one_of_several) * ONE_OF_SEVERAL)
+    (u8::from(marks.idle) * IDLE) | (u8::from(marks.has_others) * ONE_OF_SEVERAL)
 }
 
 /// Codes that replace the code of an unknown kind of wait if the poll took no waker: no waker is left, or
@@ -238,6 +238,6 @@ fn marks(code: u8) -> WaitMarks {
     WaitMarks {
         wakers,
         idle: is_known && code & IDLE != 0,
-        one_of_several: is_known && code & ONE_OF_SEVERAL != 0,
+        has_others: is_known && code & ONE_OF_SEVERAL != 0,
     }
 }

@@ -94,7 +94,7 @@ impl TraceModel {
         };
         let caveat = of_wake
             .or(caveat)
-            .or_else(|| caveat_of_others(wait.marks.has_others(), coroutine.wakes.wakers))
+            .or_else(|| caveat_of_others(wait.marks.has_others, coroutine.wakes.wakers))
             .or_else(|| self.host_of(coroutine).map(|_| Caveat::DroppedInside));
         Some(Block { by, caveat })
     }
@@ -114,7 +114,7 @@ impl TraceModel {
         wait: &Event,
         others: &Others,
     ) -> Option<(Vec<Blocker>, Option<Caveat>)> {
-        let is_alone = coroutine.wakes.wakers == Some(1) && !wait.marks.has_others();
+        let is_alone = coroutine.wakes.wakers == Some(1) && !wait.marks.has_others;
         let inside = others.inside.get(&coroutine.id).filter(|_| is_alone)?;
         if inside
             .iter()

@@ -113,7 +113,7 @@ impl TraceModel {
     fn is_only_wait(&self, coroutine: &Coroutine) -> bool {
         let is_marked = coroutine
             .suspend()
-            .is_some_and(|wait| wait.marks.has_others());
+            .is_some_and(|wait| wait.marks.has_others);
         let has_branches = self.branches(coroutine.id).next().is_some();
         !is_marked && !has_branches && coroutine.wakes.wakers.is_none_or(|wakers| wakers <= 1)
     }

@@ -136,7 +136,7 @@ impl Coroutine {
             },
             wait: WaitEvidence {
                 idle: marks.idle,
-                one_of_several: marks.one_of_several,
+                one_of_several: marks.has_others,
                 for_lock: false,
                 is_held_while_idle: false,
                 leaf: LeafKind::Unknown,

@@ -49,16 +49,9 @@ pub struct WaitMarks {
     /// The wait is meant to be long.
     pub idle: bool,
     /// The coroutine waits for several things; only the last is recorded.
-    pub one_of_several: bool,
+    pub has_others: bool,
     /// Which wakers were left by the poll that ended in this wait; only for waits of an unknown kind.
     pub wakers: PollWakers,
-}
-
-impl WaitMarks {
-    /// Whether the coroutine waits for other things too.
-    pub fn has_others(self) -> bool {
-        self.one_of_several
-    }
 }
 
 /// The wakers with which a poll left a coroutine, as far as they are counted.

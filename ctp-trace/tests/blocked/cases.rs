@@ -207,7 +207,7 @@ fn a_sibling_future_may_release_the_lock() {
     let mut recording = Recording::of(3);
     recording.takes(1, 10, A);
     let marks = WaitMarks {
-        one_of_several: true,
+        has_others: true,
         ..WaitMarks::default()
     };
     recording.waits_marked(1, 20, WaitKind::Lock, A, marks);
@@ -284,7 +284,7 @@ fn other_awaited_events_prevent_certainty() {
     several.takes(1, 10, A);
     several.takes(2, 11, B);
     let marks = WaitMarks {
-        one_of_several: true,
+        has_others: true,
         ..WaitMarks::default()
     };
     several.waits_marked(1, 20, WaitKind::Lock, B, marks);

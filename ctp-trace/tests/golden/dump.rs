@@ -256,7 +256,7 @@ fn dump_birth(birth: &Birth) -> String {
 fn dump_event(event: &Event) -> String {
     let marks = [
         (event.marks.idle, " idle"),
-        (event.marks.one_of_several, " one_of_several"),
+        (event.marks.has_others, " one_of_several"),
         (event.after_filtered, " after_filtered"),
         (event.marks.wakers == PollWakers::Earlier, " earlier_waker"),
         (

@@ -2,8 +2,6 @@ use std::fs;
 use std::io::{Seek as _, SeekFrom, Write as _};
 
 use anstream::ColorChoice;
-use ctp_trace::Writer;
-use ctp_trace::record::{Birth, CoroutineId, End, Event, EventKind, Nanos, Start};
 use rustix::fs::{FlockOperation, flock};
 use symbolize::SearchPaths;
 use tempfile::TempDir;
@@ -12,30 +10,12 @@ use super::*;
 use crate::config::filter::Filter;
 use crate::config::ignore::Ignore;
 use crate::config::{DEFAULT_INPUT, Detail, View};
+use crate::load::test_trace;
 use crate::text::Width;
 
 /// A trace of several chunks, of which parts can be written.
 fn bytes() -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new(), &Start::default()).expect("memory");
-    for n in 0..40_000u32 {
-        let coroutine = CoroutineId(n % 7 + 1);
-        let record = if n < 7 {
-            Record::Birth(Birth {
-                coroutine,
-                ..Birth::default()
-            })
-        } else {
-            Record::Event(Event {
-                coroutine,
-                n: u64::from(n / 7),
-                at: Nanos(u64::from(n) * u64::from(n)),
-                kind: EventKind::Run,
-                ..Event::default()
-            })
-        };
-        writer.write(&record).expect("memory");
-    }
-    writer.finish(&End::default()).expect("memory")
+    test_trace::of_records(40_000)
 }
 
 /// A file that a recorder writes, as far as the lock says.

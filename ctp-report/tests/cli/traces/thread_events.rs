@@ -99,7 +99,7 @@ pub fn marked() -> Vec<u8> {
         ..WaitMarks::default()
     };
     let among_others = WaitMarks {
-        one_of_several: true,
+        has_others: true,
         ..WaitMarks::default()
     };
     for (name, site, fd, marks) in [

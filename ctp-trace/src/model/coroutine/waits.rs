@@ -137,7 +137,7 @@ impl Waits {
     #[inline]
     pub(super) fn is_hidden_by(&self, suspend: &Event) -> bool {
         let resumed = self.resumed.filter(|resumed| resumed.uncounted);
-        suspend.marks.has_others()
+        suspend.marks.has_others
             && resumed.is_some_and(|resumed| resumed.wake_seen == suspend.wake_seen)
     }
 

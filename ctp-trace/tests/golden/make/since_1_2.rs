@@ -201,7 +201,7 @@ pub(super) fn marks() -> Vec<u8> {
         arg: 7,
         marks: WaitMarks {
             idle,
-            one_of_several,
+            has_others: one_of_several,
             ..WaitMarks::default()
         },
         ..Event::default()

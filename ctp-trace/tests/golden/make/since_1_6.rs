@@ -13,7 +13,7 @@ pub(super) fn poll_wakers() -> Vec<u8> {
         kind: EventKind::Suspend,
         marks: WaitMarks {
             wakers,
-            one_of_several,
+            has_others: one_of_several,
             ..WaitMarks::default()
         },
         ..Event::default()

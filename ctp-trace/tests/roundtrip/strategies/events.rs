@@ -44,7 +44,7 @@ fn wait_and_marks() -> impl Strategy<Value = (WaitKind, WaitMarks)> {
         };
         let marks = WaitMarks {
             idle,
-            one_of_several,
+            has_others: one_of_several,
             wakers,
         };
         (wait, marks)

@@ -55,7 +55,7 @@ pub(super) fn event_fields(event: &Event) -> Vec<Field> {
 fn marks(wait_marks: WaitMarks) -> impl Iterator<Item = Field> {
     let marks = [
         ("idle", wait_marks.idle),
-        ("one_of_several", wait_marks.one_of_several),
+        ("one_of_several", wait_marks.has_others),
         ("earlier_waker", wait_marks.wakers == PollWakers::Earlier),
         (
             "unregistered",

@@ -77,9 +77,7 @@ impl Members {
                 all().filter_map(|coroutine| coroutine.suspend()),
             ),
             leaf: LeafWait::of(&model.trace_model, &context.children, oldest, all()),
-            one_of_several: oldest
-                .suspend()
-                .is_some_and(|event| event.marks.one_of_several),
+            one_of_several: oldest.suspend().is_some_and(|event| event.marks.has_others),
             threads: threads.into_iter().collect(),
             lost: all().fold(0, |sum: u64, coroutine| {
                 sum.saturating_add(coroutine.account.lost())

@@ -76,7 +76,7 @@ fn written(before: Option<&Event>, event: &Event) -> String {
         EventKind::Suspend if event.wait == WaitKind::Unknown && event.site == SiteId(0) => {
             "?".to_owned()
         }
-        EventKind::Suspend if event.marks.has_others() => format!("{}+", event.arg),
+        EventKind::Suspend if event.marks.has_others => format!("{}+", event.arg),
         EventKind::Suspend => event.arg.to_string(),
         EventKind::Death => "D".to_owned(),
     }
