@@ -160,6 +160,26 @@ fn locks_are_compared_with_other_locks() {
     assert_eq!(judged(&[lines, reads, own]).2, Reason::NoPast.word());
 }
 
+// CT-14
+#[test]
+fn leaves_of_different_kinds_are_not_compared() {
+    let sites: Vec<Record> = [chained(1, &[1, 2, 3, 4, 5]), chained(2, &[1, 2, 6, 7, 8])].concat();
+    let kind = |site, kind| {
+        Record::Leaf(Leaf {
+            site: SiteId(site),
+            kind,
+            same_as: SiteId(site),
+        })
+    };
+    let kinds = |own| vec![kind(1, LeafKind::Timer), kind(2, own)];
+    let others = coroutine(1, "a", 8, 1, 1, WaitKind::Unknown);
+    let own = coroutine(2, "b", 0, 2, 2, WaitKind::Unknown);
+    let with = |own_kind| [sites.clone(), kinds(own_kind), others.clone(), own.clone()];
+    let alike = (Some(Level::Leaf), Verdict::Waiting, "only-coarse");
+    assert_eq!(judged(&with(LeafKind::Timer)), alike);
+    assert_eq!(judged(&with(LeafKind::Lock)).2, "no-past");
+}
+
 /// A coroutine whose waits for permits are ended by another of the same spawn site, 9 ms into each. The
 /// latest wait is not ended.
 fn peers(waits: u64, callers_spawn_site: u32) -> Vec<Record> {

@@ -12,7 +12,7 @@ use super::named::{ByName, GroupKey, Named};
 use super::site::SiteStats;
 use crate::hash::Map;
 use crate::histogram::Histogram;
-use crate::record::{Bins, Durations, Event, Nanos, ProcessId, SiteId, WaitKind};
+use crate::record::{Bins, Durations, Event, LeafKind, Nanos, ProcessId, SiteId, WaitKind};
 use crate::verdict::{ENOUGH, Level, Past};
 
 /// Ended waits of several sites.
@@ -22,8 +22,18 @@ struct EndedWaits {
     active: Nanos,
 }
 
-/// The kind of a leaf: what it waits for, the process, and the library function that waits.
-type Leaf = (WaitKind, ProcessId, u64);
+/// The kind of a leaf. Without optimization, all library functions share the call of `Waker::clone`: only
+/// the kind from debug info or symbols tells a lock from a timer then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Leaf {
+    /// What the program announced.
+    wait: WaitKind,
+    /// What the functions of the chain wait for. Unknown if the program announced the wait, which says more.
+    kind: LeafKind,
+    process: ProcessId,
+    /// The call in the library function that waits; 0 if unknown.
+    call: u64,
+}
 
 /// The history at every level, computed once for many verdicts.
 #[derive(Debug, Default)]
@@ -243,7 +253,17 @@ impl TraceModel {
 
     fn leaf(&self, site: SiteId, wait: WaitKind) -> Leaf {
         let (process, call) = self.lines.leaf(site);
-        (wait, process, call)
+        let is_announced = wait != WaitKind::Unknown;
+        Leaf {
+            wait,
+            kind: if is_announced {
+                LeafKind::Unknown
+            } else {
+                self.leaf_kind_at(site)
+            },
+            process,
+            call,
+        }
     }
 
     /// Prepares the calls of waits at sites with too little history.

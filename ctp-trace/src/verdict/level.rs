@@ -16,7 +16,7 @@ pub enum Level {
     Coroutine,
     /// All waits of coroutines with the same name and spawn site.
     Name,
-    /// Waits for the same kind of resource or, if that is not recorded, in the same library function.
+    /// Waits for the same kind of resource in the same library function, as far as both are known.
     Leaf,
 }
 
@@ -54,8 +54,8 @@ impl Level {
             Level::Coroutine => "all waits of the same coroutine",
             Level::Name => "all waits of coroutines with the same name and spawn site",
             Level::Leaf => {
-                "waits for the same kind of resource or, if that is not recorded, in the same library \
-                 function"
+                "waits for the same kind of resource in the same library function, as far as both are \
+                 known"
             }
         }
     }
