@@ -1,6 +1,5 @@
 //! The records that support a verdict, in the order of time.
 
-use std::fmt;
 use std::io;
 
 use ctp_trace::model::{Block, Blocker, Closing, Coroutine, Holding};
@@ -12,8 +11,11 @@ use crate::evidence::missing_wakes::{self, Losses};
 use crate::evidence::thread_inspections::ThreadInspection;
 use crate::evidence::{Member, observations, resource};
 use crate::load::Model;
-use crate::names::{Label, Names, label};
-use crate::text::{Page, escape, units};
+use crate::names::{Label, Names};
+use crate::text::{Page, columns, escape, units};
+
+/// Minimum width of the column with the source of a step.
+const MIN_BY_COLUMNS: usize = 10;
 
 /// The proof of the verdict on a coroutine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -37,19 +39,24 @@ pub struct Step {
     pub what: String,
 }
 
-/// The time, the thread and the description, in columns.
-impl fmt::Display for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let moment = units::moment_ns(self.at_ns);
-        write!(f, "{moment:<15} {:<10} {}", self.by, self.what)
-    }
+/// A line for each step, with the time, the thread and the description in columns.
+pub fn lines(steps: &[Step]) -> Vec<String> {
+    let widest = steps.iter().map(|step| columns(&step.by)).max();
+    let width = widest.unwrap_or(0).max(MIN_BY_COLUMNS);
+    let line = |step: &Step| {
+        let moment = units::moment_ns(step.at_ns);
+        let gap = " ".repeat(width - columns(&step.by));
+        format!("{moment:<15} {}{gap} {}", step.by, step.what)
+    };
+    steps.iter().map(line).collect()
 }
 
-impl Step {
-    /// Writes the step as a line below the claim.
-    pub fn write(&self, page: &mut Page) -> io::Result<()> {
-        page.line(&format!("     {self}"))
-    }
+/// Writes the steps below the claim.
+pub fn write(page: &mut Page, steps: &[Step]) -> io::Result<()> {
+    let lines = lines(steps);
+    lines
+        .iter()
+        .try_for_each(|line| page.line(&format!("     {line}")))
 }
 
 /// Collects the proof of a judgement. `lost` is the closing that failed to wake the coroutine, `block`
@@ -129,32 +136,25 @@ fn idle_polls(coroutine: &Coroutine) -> Option<Step> {
     Some(step(coroutine.waits.since, "", what))
 }
 
-/// The step for an event.
+/// The step for an event. Its number among the events of the coroutine comes last, since wakes have
+/// numbers of their own.
 pub fn event(model: &Model, names: &Names, event: &Event) -> Step {
     let what = match event.kind {
-        EventKind::Birth => format!("birth #{}", event.n),
-        EventKind::Run => format!("run #{}", event.n),
-        EventKind::Death => format!("death #{}", event.n),
+        EventKind::Birth => "birth".to_owned(),
+        EventKind::Run => "run".to_owned(),
+        EventKind::Death => "death".to_owned(),
         EventKind::Suspend => suspend(model, names, event),
     };
+    let what = format!("{what} (event #{})", event.n);
     step(event.at, &format!("tid {}", event.tid), what)
 }
 
 fn suspend(model: &Model, names: &Names, event: &Event) -> String {
-    let at = names
-        .of(event.site)
-        .and_then(|label| {
-            Some(format!(
-                " {}",
-                label::source("", label.line?, label.in_function)
-            ))
-        })
-        .unwrap_or_default();
+    let at = at(names.short(event.site));
     match event.wait {
-        WaitKind::Unknown => format!("suspend #{}{at}", event.n),
+        WaitKind::Unknown => format!("suspend{at}"),
         wait => format!(
-            "suspend #{}{at}, waits for {}",
-            event.n,
+            "suspend{at}, waits for {}",
             resource::with_deadline(model, Some(event.coroutine), (wait, event.arg))
         ),
     }
@@ -254,7 +254,7 @@ pub fn wake(model: &Model, names: &Names, coroutine: &Coroutine) -> Option<Step>
     };
     let label = reported.and_then(|woken| missing_wakes::caller(model, names, woken.site));
     let at = at(label.and_then(Label::short));
-    let what = format!("wake #{}{at}, {when}", wake.count);
+    let what = format!("wake{at}, {when} (wake #{})", wake.count);
     Some(step(wake.at, &by, what))
 }
 
@@ -343,7 +343,7 @@ fn since(coroutine: &Coroutine, judgement: &Judgement) -> String {
     }
     match (judgement.fact, coroutine.wakes.word) {
         (Fact::Running, _) => "no suspend since".to_owned(),
-        (Fact::WokenNotRun, Some(wake)) => format!("no run since wake {}", wake.count),
+        (Fact::WokenNotRun, Some(wake)) => format!("no run since wake #{}", wake.count),
         (Fact::NoWaker, _) => "no waker is left; no wake, no run since".to_owned(),
         (Fact::NotWoken, _) => "no wake, no run since".to_owned(),
         _ => "no run since".to_owned(),

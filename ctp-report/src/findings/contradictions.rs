@@ -69,8 +69,7 @@ impl Finding for Vec<Broken> {
             let times = units::counted(broken.count, "contradiction");
             page.spread(&name, &times)?;
             for proof in &broken.proofs {
-                proof.before.write(page)?;
-                proof.after.write(page)?;
+                proof::write(page, &[proof.before.clone(), proof.after.clone()])?;
             }
         }
         and_more(page, self.len())?;

@@ -1,6 +1,7 @@
 //! The coroutines that were running when a fatal signal came. This is not a verdict.
 
 use std::io;
+use std::slice;
 
 use ctp_trace::model::Coroutine;
 use ctp_trace::record::{EventKind, ExitReason, ProcessExit};
@@ -120,7 +121,7 @@ impl Suspect {
         if !is_named {
             page.line(&format!("  id {} {}", self.id, self.name))?;
         }
-        self.proof.write(page)
+        proof::write(page, slice::from_ref(&self.proof))
     }
 }
 

@@ -4,6 +4,7 @@ use ctp_trace::verdict::Caveat;
 
 use super::Output;
 use super::references::References;
+use crate::evidence::proof;
 use crate::load::Model;
 use crate::tables::schema::TableId;
 use crate::tables::value::Value;
@@ -19,8 +20,7 @@ pub fn write(
     let (coroutine, judgement) = explained.member;
     let end = model.trace_model.end_of(coroutine.process);
     let caveat = judgement.reason.caveat().map(Caveat::word);
-    let lines = explained.proof.steps.iter().map(ToString::to_string);
-    let proof = lines.collect::<Vec<_>>().join("\n");
+    let proof = proof::lines(&explained.proof.steps).join("\n");
     out.row(
         TableId::Verdicts,
         &[

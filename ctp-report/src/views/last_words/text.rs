@@ -4,6 +4,7 @@ use std::io;
 
 use ctp_trace::record::Nanos;
 
+use crate::evidence::proof;
 use crate::text::{Page, units};
 use crate::views::last_words::model::{self, LastWords};
 
@@ -31,10 +32,7 @@ pub fn page(page: &mut Page, all: &[LastWords], limit: usize, end: Nanos) -> io:
 fn block(page: &mut Page, last_words: &LastWords) -> io::Result<()> {
     let left = format!("id {} {}", last_words.id, last_words.name);
     page.spread(&left, &state(last_words))?;
-    last_words
-        .events
-        .iter()
-        .try_for_each(|event| event.write(page))?;
+    proof::write(page, &last_words.events)?;
     if last_words.process_ended {
         let moment = units::moment_ns(last_words.until_ns);
         page.line(&format!("     {moment:<15} (its process ended)"))?;

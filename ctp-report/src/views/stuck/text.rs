@@ -17,6 +17,7 @@ use ctp_trace::verdict::{Fact, Reason, Verdict};
 use crate::config::StuckView;
 use crate::config::filter::Filter;
 use crate::document::hints;
+use crate::evidence::proof;
 use crate::evidence::selection::notice;
 use crate::evidence::thread_inspections::ThreadInspection;
 use crate::names::chains::Awaits;
@@ -243,7 +244,7 @@ fn awaiting_source(page: &mut Page, awaits: &Awaits, names: &Names) -> io::Resul
 fn proof(page: &mut Page, group: &Group) -> io::Result<()> {
     let proof = &group.evidence.proof;
     page.line(&format!("  proof for id {}:", proof.id))?;
-    proof.steps.iter().try_for_each(|step| step.write(page))?;
+    proof::write(page, &proof.steps)?;
     page.gap()
 }
 

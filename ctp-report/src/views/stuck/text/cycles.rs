@@ -7,7 +7,7 @@ use ctp_trace::verdict::Verdict;
 use super::fields::{items, spread_field};
 use crate::config::StuckView;
 use crate::evidence::blocker_text;
-use crate::evidence::proof::Step;
+use crate::evidence::proof::{self, Step};
 use crate::names::{Names, source};
 use crate::text::{self, Page, units};
 use crate::views::stuck::model::deadlocks::{Deadlock, Link};
@@ -149,11 +149,11 @@ fn link(page: &mut Page, link: &Link, names: &Names) -> io::Result<()> {
 fn proof(page: &mut Page, steps: &[Step], view: &StuckView) -> io::Result<()> {
     page.line("  proof:")?;
     let (first, between, last) = ends(steps, view);
-    first.iter().try_for_each(|step| step.write(page))?;
+    proof::write(page, first)?;
     if 0 < between {
         let others = units::counted(between as u64, "other record");
         page.line(&format!("     .. {others}   (--ids shows all)"))?;
     }
-    last.iter().try_for_each(|step| step.write(page))?;
+    proof::write(page, last)?;
     page.gap()
 }
