@@ -106,6 +106,8 @@ pub enum View {
     Profile(ProfileView),
     /// The trace as tables.
     Tables(TablesView),
+    /// The trace in the Common Trace Format.
+    Ctf(CtfView),
     /// Completions or the man page, which need no trace.
     Fixed(Vec<u8>),
     /// All man pages.
@@ -142,6 +144,7 @@ impl View {
             | View::Tracks(_)
             | View::Profile(_)
             | View::Tables(_)
+            | View::Ctf(_)
             | View::Fixed(_)
             | View::ManPages(_) => TimeSelects::Parts,
         }
@@ -387,6 +390,15 @@ pub struct TablesView {
     /// The format.
     pub format: TableFormat,
     /// The folder or the file.
+    pub output: PathBuf,
+    /// What to judge as stuck.
+    pub judged: StuckView,
+}
+
+/// Output in the Common Trace Format.
+#[derive(Clone, Debug)]
+pub struct CtfView {
+    /// The folder.
     pub output: PathBuf,
     /// What to judge as stuck.
     pub judged: StuckView,

@@ -4,8 +4,8 @@
 //! The modules below are in reading order; each imports only from modules after it.
 //! - `cli` parses the command line into a [`Config`], and `run` calls the requested view.
 //! - `pager` shows long output page by page.
-//! - `html` puts the findings of several views into one page for a browser, and `tables` puts all of a
-//!   trace into tables. `top` shows a recording that goes on.
+//! - `html` puts the findings of several views into one page for a browser, `tables` puts all of a
+//!   trace into tables, and `ctf` into the Common Trace Format. `top` shows a recording that goes on.
 //! - `views` has a folder for each view. No view imports another view.
 //! - `document` has the parts that the pages and JSON documents of all views share.
 //! - `findings` lists what went wrong in a trace. `evidence` has the facts behind findings and views.
@@ -25,6 +25,8 @@ mod run;
 pub mod pager;
 
 mod html;
+
+mod ctf;
 
 mod tables;
 
@@ -60,10 +62,10 @@ mod time_scale;
 
 pub use config::rules;
 pub use config::{
-    By, CheckView, Config, Detail, DiffView, ExportView, FlameView, Format, HtmlView, LeastChange,
-    ManPages, ProfileFormat, ProfileView, SiteField, SitesView, Sort, StacksView, StuckView,
-    TableFormat, TablesView, TimelineView, TopSort, TopView, TrackFormat, TracksView, View,
-    WhyView,
+    By, CheckView, Config, CtfView, Detail, DiffView, ExportView, FlameView, Format, HtmlView,
+    LeastChange, ManPages, ProfileFormat, ProfileView, SiteField, SitesView, Sort, StacksView,
+    StuckView, TableFormat, TablesView, TimelineView, TopSort, TopView, TrackFormat, TracksView,
+    View, WhyView,
 };
 pub use findings::gate::Status;
 pub use load::memory::end_when_too_large;

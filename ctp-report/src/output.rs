@@ -2,6 +2,7 @@
 //!
 //! The name `-` is standard output, or standard input for the trace to read.
 
+pub mod dataset;
 pub mod protobuf;
 
 use std::fs::File;

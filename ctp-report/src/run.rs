@@ -10,7 +10,7 @@ use crate::views::{
     check, diff, dump, export, flame, histogram, last_words, sites, stacks, stuck, timeline,
     tracks, tree, why,
 };
-use crate::{html, output, tables, top};
+use crate::{ctf, html, output, tables, top};
 
 /// Runs the requested view.
 ///
@@ -38,6 +38,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<Status> {
         View::Tracks(view) => tracks::show(config, view, out)?,
         View::Profile(view) => flame::export(config, view, out)?,
         View::Tables(view) => tables::show(config, view, out)?,
+        View::Ctf(view) => ctf::show(config, view, out)?,
     }
     Ok(Status::Fine)
 }

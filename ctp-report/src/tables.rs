@@ -6,7 +6,6 @@
 //!   traces. `sqlite` writes a database.
 
 mod csv;
-mod dataset;
 #[cfg(test)]
 mod documentation;
 #[cfg(feature = "parquet")]
@@ -26,7 +25,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use ctp_trace::TraceModel;
-use ctp_trace::record::{Record, Start};
+use ctp_trace::record::Record;
 
 use crate::config::{Config, StuckView, TableFormat, TablesView};
 use crate::document;
@@ -34,6 +33,7 @@ use crate::evidence::selection::Selection;
 use crate::load::{self, Input, Model};
 use crate::names::Names;
 use crate::names::call_stacks::CallStacks;
+use crate::output::dataset;
 use crate::text::units;
 use crate::views::stuck;
 use rows::Rows;
@@ -103,14 +103,6 @@ fn write(view: &TablesView, source: &Source<'_>) -> Result<PathBuf> {
         }),
         #[cfg(feature = "sqlite")]
         TableFormat::Sqlite => sqlite::write(output, start, fill),
-    }
-}
-
-/// The host of the recording, as datasets and databases name it.
-fn host(start: &Start) -> &str {
-    match start.host.as_str() {
-        "" => "unknown",
-        host => host,
     }
 }
 

@@ -271,7 +271,7 @@ pub(super) struct ExchangeArgs {
     /// Write the trace for other tools
     #[arg(help_heading = VIEWS, long, value_name = "FORMAT", conflicts_with_all = ["ViewArgs", "flame", "folded", "timeline", "json"])]
     pub(super) export: Option<Target>,
-    /// File to export to, instead of standard output; for parquet and csv-tables a folder, to which each
+    /// File to export to, instead of standard output; for parquet, csv-tables and ctf a folder, to which each
     /// export adds a trace
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
@@ -303,6 +303,8 @@ pub(super) enum Target {
     Sqlite,
     /// The same tables as comma-separated values in a folder of the dataset -o DIR
     CsvTables,
+    /// Every event for babeltrace2 and Trace Compass, in a folder of the dataset -o DIR
+    Ctf,
 }
 
 impl ViewArgs {
@@ -426,6 +428,9 @@ impl ExchangeArgs {
         if let Some(tables) = tables::view(&self, threshold) {
             return Some(View::Tables(tables));
         }
+        if let Some(ctf) = tables::ctf(&self, threshold) {
+            return Some(View::Ctf(ctf));
+        }
         let output = self.output.filter(|path| !output::is_stdout(path));
         Some(match self.export? {
             Target::Jsonl => View::Export(ExportView {
@@ -442,7 +447,7 @@ impl ExchangeArgs {
             Target::Otlp => tracks(TrackFormat::Otlp, threshold, output),
             Target::Speedscope => profile(ProfileFormat::Speedscope, output),
             Target::Pprof => profile(ProfileFormat::Pprof, output),
-            Target::Parquet | Target::Sqlite | Target::CsvTables => return None,
+            Target::Parquet | Target::Sqlite | Target::CsvTables | Target::Ctf => return None,
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The options of exports as tables.
+//! The options of exports into a folder, which are tables and the Common Trace Format.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use ctp_trace::record::Nanos;
 
 use super::options::{ExchangeArgs, Target};
 use crate::config::ignore::Ignore;
-use crate::config::{StuckView, TableFormat, TablesView};
+use crate::config::{CtfView, StuckView, TableFormat, TablesView};
 use crate::output;
 
 /// Rejects a missing output, and a format that this build does not have.
@@ -14,13 +14,16 @@ use crate::output;
 /// # Errors
 /// The text for the user.
 pub(super) fn check(exchange: &ExchangeArgs) -> Result<(), &'static str> {
-    let Some(target) = exchange.export.filter(|target| target.is_tables()) else {
+    let Some(target) = exchange.export.filter(|target| target.has_folder()) else {
         return Ok(());
     };
-    format(target)?;
+    if target != Target::Ctf {
+        format(target)?;
+    }
     if output_of(exchange).is_none() {
         return Err(match target {
             Target::Sqlite => "--export sqlite writes a database: name the file with -o FILE",
+            Target::Ctf => "--export ctf writes a folder: name it with -o DIR",
             _ => "an export as tables writes a folder: name it with -o DIR",
         });
     }
@@ -32,14 +35,27 @@ pub(super) fn view(exchange: &ExchangeArgs, threshold: Nanos) -> Option<TablesVi
     Some(TablesView {
         format: format(exchange.export?).ok()?,
         output: output_of(exchange)?,
-        judged: StuckView {
-            threshold,
-            fail: false,
-            all_ids: true,
-            ignore: Ignore::default(),
-            markdown: None,
-        },
+        judged: judged(threshold),
     })
+}
+
+/// The view, if an export in the Common Trace Format was requested.
+pub(super) fn ctf(exchange: &ExchangeArgs, threshold: Nanos) -> Option<CtfView> {
+    let is_requested = exchange.export == Some(Target::Ctf);
+    is_requested.then_some(CtfView {
+        output: output_of(exchange)?,
+        judged: judged(threshold),
+    })
+}
+
+fn judged(threshold: Nanos) -> StuckView {
+    StuckView {
+        threshold,
+        fail: false,
+        all_ids: true,
+        ignore: Ignore::default(),
+        markdown: None,
+    }
 }
 
 /// The folder or file, which cannot be standard output.
@@ -68,8 +84,11 @@ fn format(target: Target) -> Result<TableFormat, &'static str> {
 }
 
 impl Target {
-    /// Whether the format is that of tables.
-    pub(super) fn is_tables(self) -> bool {
-        matches!(self, Target::Parquet | Target::Sqlite | Target::CsvTables)
+    /// Whether the output is a folder or a database, and not a stream of bytes.
+    fn has_folder(self) -> bool {
+        matches!(
+            self,
+            Target::Parquet | Target::Sqlite | Target::CsvTables | Target::Ctf
+        )
     }
 }

@@ -5,9 +5,9 @@ use std::io::{self, BufWriter, Write as _};
 
 use anyhow::Result;
 
-use super::dataset::Folder;
 use super::schema::{TABLES, TableId};
 use super::value::{TableWriter, Value};
+use crate::output::dataset::Folder;
 
 /// A file for each table.
 pub struct CsvFiles(Vec<BufWriter<File>>);
@@ -19,7 +19,7 @@ impl CsvFiles {
     /// If a file cannot be created or written.
     pub fn create(folder: &Folder) -> Result<Self> {
         let files = TABLES.iter().map(|table| {
-            let mut file = BufWriter::new(folder.create(table.name, "csv")?);
+            let mut file = BufWriter::new(folder.create(&format!("{}.csv", table.name))?);
             let names: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
             writeln!(file, "{}", names.join(","))?;
             Ok(file)

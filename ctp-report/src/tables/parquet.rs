@@ -12,9 +12,9 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::{Result, anyhow};
 
-use super::dataset::Folder;
 use super::schema::{TABLES, TableId};
 use super::value::{TableWriter, Value};
+use crate::output::dataset::Folder;
 use column::Column;
 use file::TableFile;
 
@@ -46,7 +46,7 @@ impl ParquetFiles {
     /// If a file or the thread cannot be created.
     pub fn create(folder: &Folder) -> Result<Self> {
         let files = TABLES.iter().map(|table| {
-            let file = folder.create(table.name, "parquet")?;
+            let file = folder.create(&format!("{}.parquet", table.name))?;
             TableFile::create(table, file)
         });
         let files: Vec<TableFile> = files.collect::<Result<_>>()?;

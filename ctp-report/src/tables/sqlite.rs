@@ -13,9 +13,9 @@ use rusqlite::types::{ToSqlOutput, Value as SqlValue, ValueRef};
 use rusqlite::{Connection, OpenFlags, ToSql, params_from_iter};
 use rustix::fs::{AtFlags, renameat, unlinkat};
 
-use super::host;
 use super::schema::{Column, Key, Kind, TABLES, Table, TableId};
 use super::value::{TableWriter, Value};
+use crate::output::dataset::host;
 use crate::text::{escape, units};
 
 /// Marks a database as one of this program, so that no other database is replaced.

@@ -210,6 +210,7 @@ fn no_half_file_stays_if_the_disk_is_full() {
         ("--export speedscope -o", "new.json"),
         ("--export otlp -o", "new.json"),
         ("--export csv-tables -o", "new"),
+        ("--export ctf -o", "new"),
         #[cfg(feature = "parquet")]
         ("--export parquet -o", "new"),
         #[cfg(feature = "sqlite")]

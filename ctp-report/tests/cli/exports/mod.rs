@@ -3,6 +3,7 @@
 //! The expected numbers come from the records of each trace. A test is skipped, with a message, if its
 //! reader is not installed; `.ci/viewers` installs all of them.
 
+mod ctf;
 mod facts;
 mod firefox;
 mod otlp;
@@ -97,7 +98,7 @@ const FORMATS: [&str; 5] = ["perfetto", "firefox", "speedscope", "pprof", "otlp"
 fn unknown_format_is_refused() {
     let output = TestDir::new().report(&["--export", "svg"]);
     assert_eq!(output.status.code(), Some(2));
-    for format in FORMATS {
+    for format in FORMATS.iter().chain(&["ctf"]) {
         assert!(stderr(&output).contains(format), "{}", stderr(&output));
     }
 }

@@ -1,4 +1,4 @@
-//! A folder with the tables of many traces. Each trace has a folder of its own, named as Hive names
+//! A folder with many exported traces. Each trace has a folder of its own, named as Hive names
 //! partitions: `host=HOST/trace=ID`.
 //!
 //! A trace is written into a temporary folder, which is renamed once it is complete. So an export that is
@@ -16,9 +16,15 @@ use ctp_trace::record::Start;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, mkdirat, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
-use super::host;
-use super::schema::TABLES;
 use crate::text::units;
+
+/// The host of the recording, as datasets and databases name it.
+pub fn host(start: &Start) -> &str {
+    match start.host.as_str() {
+        "" => "unknown",
+        host => host,
+    }
+}
 
 /// Begins the name of a partition by host.
 const HOST: &str = "host=";
@@ -87,13 +93,12 @@ fn encoded(value: &str) -> String {
 }
 
 impl Folder {
-    /// Creates the file of a table.
+    /// Creates a file.
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn create(&self, table: &str, extension: &str) -> io::Result<File> {
+    pub fn create(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let name = format!("{table}.{extension}");
         let file = openat(&self.directory, name, flags, Mode::from_bits_retain(0o666))?;
         Ok(file.into())
     }
@@ -201,13 +206,10 @@ impl<'p> Dataset<'p> {
 
     /// Removes the temporary folder, and the dataset if it is new and empty.
     fn discard(&self, temporary: &str, folder: &Folder) -> io::Result<()> {
-        for extension in ["csv", "parquet"] {
-            for table in &TABLES {
-                let name = format!("{}.{extension}", table.name);
-                match unlinkat(&folder.directory, name, AtFlags::empty()) {
-                    Ok(()) | Err(Errno::NOENT) => {}
-                    Err(error) => return Err(error.into()),
-                }
+        for entry in Dir::read_from(&folder.directory)? {
+            let entry = entry?;
+            if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
+                unlinkat(&folder.directory, entry.file_name(), AtFlags::empty())?;
             }
         }
         unlinkat(&self.directory, temporary, AtFlags::REMOVEDIR)?;

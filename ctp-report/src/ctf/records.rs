@@ -1,0 +1,282 @@
+//! Turns the records of a trace into event records, as they are read.
+
+use std::collections::HashMap;
+use std::io;
+
+use ctp_trace::TraceModel;
+use ctp_trace::hash::Map;
+use ctp_trace::model::{Coroutine, NameId};
+use ctp_trace::record::{
+    Act, CoroutineId, Event, EventKind, Hold, ProcessId, Record, SiteId, ThreadEvent, WaitKind,
+    WakeCall, Waker,
+};
+
+use crate::ctf::encoding::{self, Moment, Value};
+use crate::ctf::labels::Labels;
+use crate::ctf::schema::{EventClass, LabelSet};
+use crate::ctf::streams::Streams;
+use crate::evidence::{proof, resource};
+use crate::load::Model;
+use crate::names::Names;
+use crate::views::stuck::Explained;
+
+/// Turns records into event records, in the order of the trace.
+pub struct EventRecords<'a> {
+    model: &'a Model,
+    names: &'a Names,
+    pids: HashMap<ProcessId, u32>,
+    labels: Labels,
+    /// The labels of the coroutines that have not ended.
+    named: Map<CoroutineId, u32>,
+    /// The labels of places. A place without a known function has the name of the coroutine.
+    places: HashMap<(SiteId, NameId), u32>,
+    streams: Streams<'a>,
+    /// The latest event record.
+    encoded: Vec<u8>,
+    /// The first error.
+    failed: Option<io::Error>,
+}
+
+impl<'a> EventRecords<'a> {
+    /// Creates event records of a trace that was read before.
+    pub fn new(model: &'a Model, names: &'a Names, streams: Streams<'a>) -> Self {
+        let processes = model.processes.iter();
+        let pids = processes.map(|process| (process.id, process.pid));
+        EventRecords {
+            model,
+            names,
+            pids: pids.collect(),
+            labels: Labels::default(),
+            named: Map::default(),
+            places: HashMap::new(),
+            streams,
+            encoded: Vec::new(),
+            failed: None,
+        }
+    }
+
+    /// Takes the next record, which `trace_model` has not seen yet.
+    pub fn take(&mut self, trace_model: &TraceModel, record: &Record) {
+        match record {
+            Record::Event(event) => {
+                if let Some(coroutine) = trace_model.get(event.coroutine) {
+                    self.lost_before(coroutine, event);
+                    self.event(coroutine, event);
+                }
+            }
+            Record::ThreadEvent(thread_event) => self.thread_event(trace_model, thread_event),
+            _ => {}
+        }
+    }
+
+    /// Writes what is left. Returns the number of event records, and the texts to which they refer.
+    ///
+    /// # Errors
+    /// The first error of a file.
+    pub fn finish(mut self) -> io::Result<(u64, Labels)> {
+        if let Some(failed) = self.failed {
+            return Err(failed);
+        }
+        Ok((self.streams.finish()?, self.labels))
+    }
+
+    /// Writes the verdict on a coroutine, at the time of which it speaks.
+    pub fn verdict(&mut self, judged: &Model, explained: &Explained<'_>) {
+        let (coroutine, judgement) = explained.member;
+        let moment = Moment {
+            at: judged.trace_model.end_of(coroutine.process),
+            pid: self.pid(coroutine.process),
+            tid: coroutine.last.map_or(0, |last| last.tid),
+        };
+        let place = self.place(coroutine, judged.trace_model.place_of(coroutine));
+        let [verdict, confidence, state, reason] = [
+            judgement.verdict.word(),
+            judgement.confidence.word(),
+            judgement.fact.word(),
+            judgement.reason.word(),
+        ]
+        .map(|word| self.word(word));
+        let proof = proof::lines(&explained.proof.steps).join("\n");
+        let values = [
+            Value::U32(coroutine.id.0),
+            self.name(coroutine),
+            place,
+            verdict,
+            confidence,
+            state,
+            reason,
+            Value::U64(judgement.age.0),
+            Value::Text(explained.text),
+            Value::Text(&proof),
+        ];
+        self.add(EventClass::Verdict, moment, &values);
+    }
+
+    fn event(&mut self, coroutine: &Coroutine, event: &Event) {
+        let moment = self.moment(coroutine, event);
+        let id = Value::U32(coroutine.id.0);
+        let name = self.name(coroutine);
+        match event.kind {
+            EventKind::Birth => {
+                let place = self.place(coroutine, coroutine.spawn_site);
+                let values = [id, name, place, Value::U64(coroutine.probe_id)];
+                self.add(EventClass::Birth, moment, &values);
+            }
+            EventKind::Run => self.add(EventClass::Run, moment, &[id, name]),
+            EventKind::Suspend => {
+                let place = self.place(coroutine, event.site);
+                let waits_for = self.waits_for(event);
+                let values = [id, name, place, waits_for, Value::U64(event.arg)];
+                self.add(EventClass::Suspend, moment, &values);
+            }
+            EventKind::Death => {
+                self.add(EventClass::Death, moment, &[id, name]);
+                self.named.remove(&coroutine.id);
+            }
+        }
+    }
+
+    /// Writes how many events are missing between the latest event and this one.
+    fn lost_before(&mut self, coroutine: &Coroutine, event: &Event) {
+        let Some(last) = coroutine.last else {
+            return;
+        };
+        let expected = last.n.saturating_add(1 + u64::from(event.after_filtered));
+        let lost = event.n.saturating_sub(expected);
+        if 0 < lost {
+            let values = [
+                Value::U32(coroutine.id.0),
+                self.name(coroutine),
+                Value::U64(lost),
+            ];
+            let moment = self.moment(coroutine, event);
+            self.add(EventClass::EventsLost, moment, &values);
+        }
+    }
+
+    fn thread_event(&mut self, trace_model: &TraceModel, thread_event: &ThreadEvent) {
+        let moment = Moment {
+            at: thread_event.at,
+            pid: self.pid(thread_event.process),
+            tid: thread_event.tid,
+        };
+        match &thread_event.act {
+            Act::Begin => self.add(EventClass::ThreadBegin, moment, &[]),
+            Act::End => self.add(EventClass::ThreadEnd, moment, &[]),
+            Act::Loss(lost) => {
+                self.add(EventClass::RecordsLost, moment, &[Value::U64(*lost)]);
+            }
+            Act::Wake(call) => self.wake(trace_model, moment, call),
+            Act::Close(close) => {
+                let values = self.resource(close.site, close.wait, close.arg);
+                self.add(EventClass::Close, moment, &values);
+            }
+            Act::Acquire(hold) => self.hold(EventClass::Acquire, moment, hold),
+            Act::Release(hold) => self.hold(EventClass::Release, moment, hold),
+            _ => {}
+        }
+    }
+
+    fn wake(&mut self, trace_model: &TraceModel, moment: Moment, call: &WakeCall) {
+        let woken = trace_model.get(call.coroutine);
+        let name = match woken {
+            Some(woken) => self.name(woken),
+            None => Value::U32(self.labels.number(LabelSet::Names, "")),
+        };
+        let place = self.place_alone(call.site);
+        let values = [Value::U32(call.coroutine.0), name, place, by(call.by)];
+        self.add(EventClass::Wake, moment, &values);
+    }
+
+    fn hold(&mut self, class: EventClass, moment: Moment, hold: &Hold) {
+        let [place, kind, number] = self.resource(hold.site, hold.wait, hold.arg);
+        self.add(class, moment, &[place, kind, number, by(hold.by)]);
+    }
+
+    /// The values for a resource, and for the place of a call about the resource.
+    fn resource(&mut self, site: SiteId, wait: WaitKind, arg: u64) -> [Value<'static>; 3] {
+        let place = self.place_alone(site);
+        [place, self.word(resource::word(wait)), Value::U64(arg)]
+    }
+
+    fn add(&mut self, class: EventClass, moment: Moment, values: &[Value<'_>]) {
+        if self.failed.is_some() {
+            return;
+        }
+        self.encoded.clear();
+        encoding::event(class, moment, values, &mut self.encoded);
+        self.failed = self.streams.add(moment.at, &self.encoded).err();
+    }
+
+    fn moment(&self, coroutine: &Coroutine, event: &Event) -> Moment {
+        Moment {
+            at: event.at,
+            pid: self.pid(coroutine.process),
+            tid: event.tid,
+        }
+    }
+
+    fn pid(&self, process: ProcessId) -> u32 {
+        self.pids.get(&process).copied().unwrap_or_default()
+    }
+
+    /// The kind of resource that the program announced or, if none, that the leaf future waits for.
+    fn waits_for(&mut self, event: &Event) -> Value<'static> {
+        self.word(match event.wait {
+            WaitKind::Unknown => self.model.trace_model.leaf_kind_at(event.site).word(),
+            wait => resource::word(wait),
+        })
+    }
+
+    fn word(&mut self, word: &str) -> Value<'static> {
+        Value::U32(self.labels.number(LabelSet::Words, word))
+    }
+
+    fn name(&mut self, coroutine: &Coroutine) -> Value<'static> {
+        let EventRecords {
+            model,
+            names,
+            labels,
+            ..
+        } = self;
+        let number = self.named.entry(coroutine.id).or_insert_with(|| {
+            let name = names.of_coroutine(model, coroutine);
+            labels.number(LabelSet::Names, &name)
+        });
+        Value::U32(*number)
+    }
+
+    /// The place of a wait or a spawn: `read_frame main.rs:64`.
+    fn place(&mut self, coroutine: &Coroutine, site: SiteId) -> Value<'static> {
+        let EventRecords {
+            model,
+            names,
+            labels,
+            ..
+        } = self;
+        let number = self
+            .places
+            .entry((site, coroutine.name))
+            .or_insert_with(|| {
+                let function = names.function(site, model.trace_model.name(coroutine.name));
+                let at = names.short(site);
+                let place = at.map_or_else(|| function.clone(), |at| format!("{function} {at}"));
+                labels.number(LabelSet::Places, &place)
+            });
+        Value::U32(*number)
+    }
+
+    /// The place of a call: `reactor.rs:141`.
+    fn place_alone(&mut self, site: SiteId) -> Value<'static> {
+        let place = self.names.short(site).unwrap_or_default();
+        Value::U32(self.labels.number(LabelSet::Places, &place))
+    }
+}
+
+/// The coroutine that ran at a call, or 0.
+fn by(waker: Waker) -> Value<'static> {
+    Value::U32(match waker {
+        Waker::Coroutine(id) => id.0,
+        Waker::Foreign | Waker::Thread(_) => 0,
+    })
+}
