@@ -5,7 +5,7 @@ use std::process::Child;
 use ctp_trace::record::Record;
 use rustix::process::Signal;
 
-use crate::lab::{Lab, wait_until};
+use crate::lab::{Lab, only_child, wait_until};
 
 /// A process without tasks; ends after that many seconds.
 fn sleeper(lab: &Lab, seconds: &str) -> Child {
@@ -213,5 +213,33 @@ fn an_interrupt_keeps_earlier_looks() {
         "{}",
         outcome.stderr
     );
+    assert!(0 < inspections(&records(&lab, "ctp.data")));
+}
+
+#[test]
+fn the_end_of_the_parent_keeps_earlier_looks() {
+    let lab = Lab::new();
+    let running = Running(sleeper(&lab, "1000"));
+    std::fs::write(lab.path("ctp.data"), "an earlier trace").expect("can be written");
+    let recorder = lab.bare_recorder();
+    let mut parent = std::process::Command::new("sh");
+    // A second command keeps the shell from replacing itself by the recorder.
+    parent
+        .args(["-c", "\"$0\" \"$@\"; :"])
+        .arg(recorder.get_program());
+    parent.args(["-p", &running.pid(), "-d", "1h", "--every", "20s"]);
+    let parent = parent.arg("--end-with-parent").current_dir(lab.path("."));
+    let mut parent = Running(parent.spawn().expect("can be started"));
+    wait_until("the first look", || lab.path("ctp.data.old").exists());
+    let recorder = only_child(parent.0.id());
+    parent.0.kill().expect("it runs");
+    parent.0.wait().expect("it ends");
+    let is_complete = || {
+        let records = records(&lab, "ctp.data");
+        records
+            .iter()
+            .any(|record| matches!(record, Record::End(_)))
+    };
+    wait_until(&format!("the end of recorder {recorder}"), is_complete);
     assert!(0 < inspections(&records(&lab, "ctp.data")));
 }

@@ -92,7 +92,9 @@ impl<'f> Streams<'f> {
     fn create(&mut self) -> io::Result<usize> {
         let index = self.all.len();
         if index == MAX_STREAMS {
-            return Err(io::Error::other("the records are too far from the order of time"));
+            return Err(io::Error::other(
+                "the records are too far from the order of time",
+            ));
         }
         let file = self.folder.create(&format!("stream_{index}"))?;
         self.all.push(Stream::new(file, index as u64));
