@@ -15,6 +15,9 @@ pub use place::ChainPlace;
 /// Maximum number of addresses of a chain that are examined.
 const MAX_ADDRESSES: usize = 32;
 
+/// The addresses of a chain that was found without frame pointers: the probe's, and that of the call.
+const ADDRESSES_OF_THE_CALL: usize = 2;
+
 /// Libraries with functions that may stand between a leaf future and the program.
 const LIBRARIES: &[&str] = &[
     "core",
@@ -155,6 +158,7 @@ impl LeafFunctions {
     pub fn kind(&mut self, process: ProcessId, addresses: &[u64], modules: &[Module]) -> LeafKind {
         self.set_mappings(process, modules);
         let mut kind = LeafKind::Unknown;
+        let mut has_leaf = false;
         // The first address is in the probe.
         for &address in addresses.iter().skip(1).take(MAX_ADDRESSES) {
             let Ok(resolved) = self
@@ -169,10 +173,15 @@ impl LeafFunctions {
                 let Some(function) = function.filter(|name| is_of_library(name)) else {
                     return kind;
                 };
+                has_leaf |= !is_of_waker(&function);
                 kind = refined(kind, &function);
             }
         }
-        kind
+        let is_of_the_call = addresses.len() == ADDRESSES_OF_THE_CALL;
+        match has_leaf || !is_of_the_call {
+            true => kind,
+            false => LeafKind::Hidden,
+        }
     }
 
     fn set_mappings(&mut self, process: ProcessId, modules: &[Module]) {
@@ -212,6 +221,11 @@ fn refined(kind: LeafKind, function: &str) -> LeafKind {
     outer
         .find(|(inner, module, _)| *inner == kind && path.starts_with(module))
         .map_or(kind, |(_, _, found)| *found)
+}
+
+/// Whether a function is `Waker::clone`, which leaf futures call.
+fn is_of_waker(function: &str) -> bool {
+    path_of(function).starts_with("core::task::wake::Waker")
 }
 
 /// Whether a function that waits for a descriptor writes.

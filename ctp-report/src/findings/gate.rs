@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use ctp_trace::model::{Gap, InspectedProcess, gaps};
 use ctp_trace::quantity::counted;
-use ctp_trace::record::{Nanos, Resource};
+use ctp_trace::record::{CoroutineId, Nanos, Resource};
+use ctp_trace::verdict::Judgement;
 use ctp_trace::verdict::inspected::InspectedJudgement;
 
 use crate::evidence::Member;
@@ -49,15 +50,24 @@ pub fn check(model: &Model, members: &[Member<'_>], threshold: Nanos) -> Status 
 
 /// What the trace lacks to say that nothing is stuck, as sentences without a full stop.
 pub fn gaps_of(model: &Model, members: &[Member<'_>], threshold: Nanos) -> Vec<String> {
-    let judged = members
-        .iter()
-        .map(|(coroutine, judgement)| (coroutine.id, *judgement));
-    let of_trace = model.trace_model.gaps(judged, threshold).into_iter();
+    let of_trace = model.trace_model.gaps(judgements(members), threshold);
+    let of_trace = of_trace.into_iter();
     let mut gaps: Vec<String> = of_trace.map(|gap| message(model, gap)).collect();
     if model.imported.is_some() {
         gaps.push("the file of another tool does not say what is missing".to_owned());
     }
     gaps
+}
+
+/// The coroutines whose waits were not told apart from others, if any.
+pub fn hidden_waits(model: &Model, members: &[Member<'_>], threshold: Nanos) -> Option<Gap> {
+    let judged = judgements(members);
+    model.trace_model.hidden_waits(judged, threshold)
+}
+
+fn judgements(members: &[Member<'_>]) -> impl Iterator<Item = (CoroutineId, Judgement)> {
+    let all = members.iter();
+    all.map(|(coroutine, judgement)| (coroutine.id, *judgement))
 }
 
 /// Checks the tasks of inspected processes.

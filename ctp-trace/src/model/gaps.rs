@@ -43,6 +43,9 @@ pub enum Gap {
     /// This many coroutines have been in their state for longer than the threshold, and records that could
     /// explain their state are missing.
     Lost(u64),
+    /// This many coroutines have waited for longer than the threshold at sites that stand for all waits of
+    /// a function, so that a wait which never ends may look usual.
+    Hidden(u64),
 }
 
 impl TraceModel {
@@ -63,7 +66,25 @@ impl TraceModel {
         let mut gaps = self.gaps_of_all();
         gaps.extend(of_image);
         gaps.extend(some(lost, Gap::Lost));
+        gaps.extend(self.hidden_waits(judged, threshold));
         gaps
+    }
+
+    /// The waits that have only been compared with other waits of the same function, whatever those were for.
+    pub fn hidden_waits(
+        &self,
+        judged: impl IntoIterator<Item = (CoroutineId, Judgement)>,
+        threshold: Nanos,
+    ) -> Option<Gap> {
+        let hidden = judged.into_iter().filter(|(id, judgement)| {
+            judgement.verdict == Verdict::Waiting
+                && judgement.reason.is_by_length()
+                && threshold <= judgement.age
+                && self
+                    .get(*id)
+                    .is_some_and(|coroutine| self.is_hidden(coroutine))
+        });
+        some(hidden.count() as u64, Gap::Hidden)
     }
 
     /// Gaps of the trace as a whole, which may hide any coroutine.
@@ -189,6 +210,14 @@ impl fmt::Display for Gap {
             Gap::Lost(count) => {
                 let coroutines = counted(count, "coroutine");
                 write!(out, "records are missing that could explain the state of {coroutines}")
+            }
+            Gap::Hidden(count) => {
+                let wait = counted_as(count, "coroutine waits", "coroutines wait");
+                write!(
+                    out,
+                    "{wait} in functions whose waits were not told apart; build the program with \
+                     RUSTFLAGS=\"-C force-frame-pointers=yes\""
+                )
             }
         }
     }

@@ -10,13 +10,19 @@ use crate::verdict::EmptyEvidence;
 #[derive(Clone, Debug, Default)]
 pub(super) struct SocketWaits {
     kinds: Map<SiteId, LeafKind>,
+    /// The sites that stand for all waits of a function.
+    hidden: Map<SiteId, ()>,
     /// The latest observation of each process, if all of its sockets were drained.
     drained: Map<ProcessId, Nanos>,
 }
 
 impl SocketWaits {
     pub(super) fn note_leaf(&mut self, leaf: &Leaf) {
-        self.kinds.insert(leaf.site, leaf.kind);
+        if leaf.kind == LeafKind::Hidden {
+            self.hidden.insert(leaf.site, ());
+        } else {
+            self.kinds.insert(leaf.site, leaf.kind);
+        }
     }
 
     pub(super) fn note_sockets(&mut self, sockets: &Sockets) {
@@ -27,6 +33,7 @@ impl SocketWaits {
         self.drained.insert(sockets.process, sockets.at);
     }
 
+    /// What the leaf future waits for. Unknown if the site stands for all waits of a function.
     pub(super) fn kind(&self, site: SiteId) -> LeafKind {
         self.kinds.get(&site).copied().unwrap_or_default()
     }
@@ -36,6 +43,14 @@ impl TraceModel {
     /// What the leaf future at a site waits for.
     pub fn leaf_kind_at(&self, site: SiteId) -> LeafKind {
         self.socket_waits.kind(site)
+    }
+
+    /// Whether the coroutine waits at a site that stands for all waits of a function.
+    pub(super) fn is_hidden(&self, coroutine: &Coroutine) -> bool {
+        let wait = coroutine.suspend();
+        wait.is_some_and(|wait| {
+            wait.wait == WaitKind::Unknown && self.socket_waits.hidden.contains_key(&wait.site)
+        })
     }
 
     /// What the leaf future of the coroutine waits for. Unknown if the program announced the wait, which

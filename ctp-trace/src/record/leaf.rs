@@ -43,6 +43,9 @@ pub enum LeafKind {
     Task,
     /// Room for bytes in a descriptor that the runtime watches.
     Output,
+    /// Not known, because only the call of `Waker::clone` was found. Without optimization and frame pointers,
+    /// all leaf futures share this call, so the site stands for all waits of a function.
+    Hidden,
 }
 
 impl LeafKind {
@@ -60,6 +63,7 @@ impl LeafKind {
             LeafKind::Notification => "notification",
             LeafKind::Task => "task",
             LeafKind::Output => "output",
+            LeafKind::Hidden => "hidden",
         }
     }
 

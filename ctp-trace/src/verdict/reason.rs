@@ -174,6 +174,11 @@ impl Reason {
         }
     }
 
+    /// Whether only the length of the wait, compared with earlier waits, decided.
+    pub fn is_by_length(self) -> bool {
+        self == Reason::NoPast || self.level().is_some()
+    }
+
     /// The level at which the wait was compared with earlier waits, if this comparison decided the verdict.
     pub fn level(self) -> Option<Level> {
         match self {

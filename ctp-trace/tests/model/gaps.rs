@@ -110,3 +110,35 @@ fn lost_records_are_a_gap_for_longer_waits() {
         assert_eq!(gaps_of(&trace_model), gaps, "{ns} {lost_at}");
     }
 }
+
+// CT-24
+#[test]
+fn longer_waits_that_are_not_told_apart_are_a_gap() {
+    let leaf = |kind| {
+        Record::Leaf(Leaf {
+            kind,
+            ..Leaf::default()
+        })
+    };
+    let unannounced = Record::Event(Event {
+        coroutine: CoroutineId(1),
+        n: 2,
+        at: Nanos(10),
+        kind: EventKind::Suspend,
+        ..Event::default()
+    });
+    let run = event(1, 1, 10, EventKind::Run);
+    let long = 9 * SECOND.0;
+    for (ns, kind, gaps) in [
+        (long, LeafKind::Hidden, vec![Gap::Hidden(1)]),
+        (long, LeafKind::Message, vec![]),
+        (SECOND.0 / 2, LeafKind::Hidden, vec![]),
+    ] {
+        let trace_model = waiting_for(
+            ns,
+            [leaf(kind), run.clone(), unannounced.clone()],
+            End::default(),
+        );
+        assert_eq!(gaps_of(&trace_model), gaps, "{ns} {kind:?}");
+    }
+}

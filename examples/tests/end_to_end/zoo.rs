@@ -484,3 +484,18 @@ fn zoo_programs_match_the_table() {
         .iter()
         .for_each(|program| assert_eq!(row(program).len(), 5));
 }
+
+// CT-15
+#[test]
+#[cfg(debug_assertions)] // With optimization, the leaf is known.
+fn hangs_that_need_frame_pointers_do_not_pass() {
+    let directory = tempdir().expect("room");
+    record(directory.path(), "zoo_forgotten_permits", &[]);
+    let checked = report(directory.path(), &["--stuck", "--fail"]);
+    assert_eq!(checked.status.code(), Some(4));
+    let page = String::from_utf8(checked.stdout).expect("text");
+    let words: Vec<&str> = page.split_whitespace().collect();
+    let uncertain = "40 coroutines wait in functions whose waits were not told apart; build the \
+                     program with RUSTFLAGS=\"-C force-frame-pointers=yes\".";
+    assert!(words.join(" ").contains(uncertain), "{page}");
+}

@@ -11,6 +11,7 @@ mod threads;
 
 use std::io;
 
+use ctp_trace::model::{Gap, gaps};
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::{Fact, Reason, Verdict};
 
@@ -44,6 +45,8 @@ pub struct Shown<'s> {
     pub tasks: Findings<'s>,
     /// How many coroutines the filter leaves out.
     pub left_out: usize,
+    /// The coroutines whose waits were not told apart from others, if any.
+    pub hidden: Option<Gap>,
 }
 
 /// Writes all groups, the worst first. Deadlocks are written cycle by cycle.
@@ -103,6 +106,9 @@ fn summary(page: &mut Page, shown: &Shown, threshold: Nanos) -> io::Result<()> {
             page.line("No recorded coroutine looks stuck, but tasks do that are not recorded.")?;
         } else {
             page.line(&nothing(threshold, &busy, still.as_deref()))?;
+            let caveat = gaps::caveat(shown.hidden.as_slice());
+            let caveat = caveat.map(|caveat| text::capitalized(&caveat) + ".");
+            caveat.map_or(Ok(()), |caveat| page.sentence("", "", &caveat))?;
         }
         page.gap()?;
     } else if let Some(still) = still {
