@@ -233,7 +233,8 @@ impl<'c> Closing<'c> {
                     .to_owned()
             }
             _ => "no coroutine was recorded: the program attached no probe, or spawned none. \
-                  Link ctp-nostd and call ctp_nostd::attach() first thing in main"
+                  Link ctp-nostd and call ctp_nostd::attach() first thing in main, or look into the \
+                  running program with -p PID"
                 .to_owned(),
         }
     }

@@ -1,4 +1,4 @@
-//! Lints: behaviour that is rarely intended, even if nothing is stuck. The names are those of
+//! Lints: behaviour that is rarely intended, even if nothing is stuck. Three of the names are those of
 //! tokio-console.
 //!
 //! A new lint is a file like [`lost_waker`] and a line in [`LINTS`]; the page, the JSON document,
