@@ -3,6 +3,7 @@
 //! The name `-` is standard output, or standard input for the trace to read.
 
 pub mod dataset;
+pub mod gzip;
 pub mod protobuf;
 
 use std::fs::File;

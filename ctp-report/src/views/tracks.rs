@@ -6,6 +6,7 @@ pub mod model;
 mod otlp;
 mod perfetto;
 pub mod sink;
+mod texts;
 
 use std::io::Write;
 

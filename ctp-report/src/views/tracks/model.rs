@@ -4,7 +4,9 @@
 //! Slices are written as soon as they end, and not kept in memory.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
+use ctp_trace::hash::Map;
 use ctp_trace::model::{Coroutine, TraceModel};
 use ctp_trace::record::{
     Act, Close, CoroutineId, Event, EventKind, Nanos, ProcessId, Record, SiteId, ThreadEvent,
@@ -21,13 +23,14 @@ use crate::time_scale::Scale;
 use crate::views::tracks::sink::{
     Details, Mark, NamedCoroutine, Slice, SliceKind, Track, TrackSink, TracksOfProcess, WakeArrow,
 };
+use crate::views::tracks::texts::Texts;
 
 /// Turns records into trace events, in the order of the trace.
 pub struct Tracks<'a> {
     model: &'a Model,
-    names: &'a Names,
+    texts: Texts<'a>,
     scale: Scale,
-    pids: HashMap<ProcessId, u32>,
+    pids: Map<ProcessId, u32>,
     /// The coroutines that are alive at the end, with their verdicts.
     judged: Vec<Member<'a>>,
     /// The coroutines that are stuck or busy at the end, or were until their process dropped them to end, with
@@ -57,7 +60,7 @@ impl<'a> Tracks<'a> {
             .map(|process| (process.id, process.pid));
         Tracks {
             model,
-            names,
+            texts: Texts::new(model, names),
             scale,
             pids: pids.collect(),
             judged,
@@ -100,7 +103,7 @@ impl<'a> Tracks<'a> {
             None => {
                 let named = NamedCoroutine {
                     id: coroutine.id,
-                    name: &self.name(coroutine),
+                    name: &self.texts.coroutine(coroutine),
                     from: event.at,
                     is_bad: self.bad.contains_key(&coroutine.id),
                 };
@@ -139,7 +142,7 @@ impl<'a> Tracks<'a> {
                 self.dropped(coroutine, from, span, sink);
             }
             EventKind::Suspend => {
-                let name = self.place(coroutine, from.site);
+                let name = self.texts.place(coroutine, from.site);
                 let details = self.wait(from);
                 sink.slice(track, Slice::new(SliceKind::Wait, &name, span, details));
             }
@@ -157,7 +160,7 @@ impl<'a> Tracks<'a> {
         sink: &mut dyn TrackSink,
     ) {
         let track = Track::of(coroutine);
-        let place = self.place(coroutine, wait.site);
+        let place = self.texts.place(coroutine, wait.site);
         let mut details = self.wait(wait);
         let judged = self.bad.get(&coroutine.id);
         let judged = judged.filter(|(judgement, n)| judgement.verdict.is_stuck() && *n == wait.n);
@@ -193,7 +196,7 @@ impl<'a> Tracks<'a> {
         );
         let which = vec![("id", coroutine.id.0.into())];
         let thread = self.thread(coroutine.process, run.tid);
-        let name = self.name(coroutine);
+        let name = self.texts.coroutine(coroutine);
         sink.slice(thread, Slice::new(SliceKind::Run, &name, span, which));
     }
 
@@ -291,13 +294,13 @@ impl<'a> Tracks<'a> {
             return;
         };
         let place = match last.kind {
-            EventKind::Suspend => self.place(coroutine, last.site),
-            EventKind::Birth => "spawned".to_owned(),
-            _ => "runs".to_owned(),
+            EventKind::Suspend => self.texts.place(coroutine, last.site),
+            EventKind::Birth => Rc::from("spawned"),
+            _ => Rc::from("runs"),
         };
         let is_bad = is_bad(judgement);
         let name = if is_bad || judgement.verdict == Verdict::Unknown {
-            format!("{}: {place}", judgement.verdict.word())
+            format!("{}: {place}", judgement.verdict.word()).into()
         } else {
             place
         };
@@ -337,21 +340,9 @@ impl<'a> Tracks<'a> {
         Track::Thread { process, pid, tid }
     }
 
-    fn name(&self, coroutine: &Coroutine) -> String {
-        self.names.of_coroutine(self.model, coroutine)
-    }
-
-    /// The function and place of a site: `read_frame main.rs:64`.
-    fn place(&self, coroutine: &Coroutine, site: SiteId) -> String {
-        let name = self.model.trace_model.name(coroutine.name);
-        let function = self.names.function(site, name);
-        let at = self.names.short(site);
-        at.map_or_else(|| function.clone(), |at| format!("{function} {at}"))
-    }
-
     fn at(&self, site: SiteId) -> Details {
-        let at = self.names.at(site);
-        at.map(|at| ("at", at.into())).into_iter().collect()
+        let at = self.texts.line(site);
+        at.map(|at| ("at", (*at).into())).into_iter().collect()
     }
 
     fn wait(&self, event: &Event) -> Details {

@@ -8,6 +8,7 @@
 
 mod ids;
 mod lines;
+mod messages;
 mod spans;
 
 use std::io::{self, Write};

@@ -3,51 +3,72 @@
 use std::io::{self, Write};
 
 use ctp_trace::record::Nanos;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::load::Model;
+use crate::views::tracks::otlp::messages::{Attributes, Span, UnixNanos};
 
 /// How many spans a line has at most. Receivers limit the size of a line.
 const SPANS_A_LINE: usize = 256;
 
-/// Collects spans and writes them.
+/// Encodes and writes spans.
 pub struct Lines<'o> {
     out: &'o mut dyn Write,
-    resource: Value,
+    /// What a line has before its spans.
+    head: String,
     started_unix_ns: u64,
-    pending: Vec<Value>,
+    /// The encoded spans of the next line, with commas in between.
+    pending: Vec<u8>,
+    pending_spans: usize,
     spans: u64,
     /// The first error. Nothing is written afterwards.
     failed: Option<io::Error>,
 }
 
+/// What a line has after its spans.
+const TAIL: &str = "]}]}]}\n";
+
 impl<'o> Lines<'o> {
     /// Creates lines about the program of a trace.
     pub fn new(model: &Model, out: &'o mut dyn Write) -> Self {
-        let attributes = [
-            attribute("service.name", &model.program_name().into()),
-            attribute("host.name", &model.start.host.as_str().into()),
-        ];
+        let attributes = json!(Attributes(&[
+            ("service.name", model.program_name().into()),
+            ("host.name", model.start.host.as_str().into()),
+        ]));
+        let resource = json!({ "attributes": attributes });
+        let scope = json!({ "name": "ctp-report", "version": env!("CARGO_PKG_VERSION") });
         Lines {
             out,
-            resource: json!({ "attributes": attributes }),
+            head: format!(
+                r#"{{"resourceSpans":[{{"resource":{resource},"scopeSpans":[{{"scope":{scope},"spans":["#
+            ),
             started_unix_ns: model.start.started_unix_ns,
             pending: Vec::new(),
+            pending_spans: 0,
             spans: 0,
             failed: None,
         }
     }
 
     /// The wall clock at a time of the recording.
-    pub fn unix_nanos(&self, at: Nanos) -> String {
-        self.started_unix_ns.saturating_add(at.0).to_string()
+    pub fn unix_nanos(&self, at: Nanos) -> UnixNanos {
+        UnixNanos(self.started_unix_ns.saturating_add(at.0))
     }
 
     /// Adds a span.
-    pub fn add(&mut self, span: Value) {
+    pub fn add(&mut self, span: &Span<'_>) {
+        if self.failed.is_some() {
+            return;
+        }
+        if self.pending_spans != 0 {
+            self.pending.push(b',');
+        }
+        if let Err(error) = serde_json::to_writer(&mut self.pending, span) {
+            self.failed = Some(error.into());
+        }
         self.spans += 1;
-        self.pending.push(span);
-        if SPANS_A_LINE <= self.pending.len() {
+        self.pending_spans += 1;
+        if SPANS_A_LINE <= self.pending_spans {
             self.flush();
         }
     }
@@ -59,38 +80,16 @@ impl<'o> Lines<'o> {
     }
 
     fn flush(&mut self) {
-        let spans = std::mem::take(&mut self.pending);
-        if self.failed.is_some() || spans.is_empty() {
-            return;
+        if self.failed.is_none() && self.pending_spans != 0 {
+            self.failed = self.write_line().err();
         }
-        let scope = json!({ "name": "ctp-report", "version": env!("CARGO_PKG_VERSION") });
-        let of_scope = json!({ "scope": scope, "spans": spans });
-        let of_resource = json!({ "resource": self.resource, "scopeSpans": [of_scope] });
-        let line = json!({ "resourceSpans": [of_resource] });
-        self.failed = writeln!(self.out, "{line}").err();
+        self.pending.clear();
+        self.pending_spans = 0;
     }
-}
 
-/// An attribute with a text or a number. Numbers of the format are signed, so larger numbers are texts.
-pub fn attribute(key: &str, value: &Value) -> Value {
-    let value = match (value.as_str(), value.as_i64()) {
-        (Some(text), _) => json!({ "stringValue": text }),
-        (None, Some(number)) => json!({ "intValue": number.to_string() }),
-        (None, None) => json!({ "stringValue": value.to_string() }),
-    };
-    json!({ "key": key, "value": value })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_signed() {
-        let value = |value: Value| attribute("key", &value)["value"].clone();
-        assert_eq!(value(json!(7)), json!({ "intValue": "7" }));
-        let text = json!({ "stringValue": "18446744073709551615" });
-        assert_eq!(value(json!(u64::MAX)), text);
-        assert_eq!(value(json!("a")), json!({ "stringValue": "a" }));
+    fn write_line(&mut self) -> io::Result<()> {
+        self.out.write_all(self.head.as_bytes())?;
+        self.out.write_all(&self.pending)?;
+        self.out.write_all(TAIL.as_bytes())
     }
 }

@@ -5,19 +5,14 @@ use std::io;
 
 use ctp_trace::record::{CoroutineId, Nanos, ProcessId, Waker};
 use ctp_trace::verdict::Verdict;
-use serde_json::{Value, json};
 
 use crate::load::Model;
-use crate::views::tracks::otlp::ids;
-use crate::views::tracks::otlp::lines::{Lines, attribute};
+use crate::views::tracks::otlp::ids::{SpanId, TraceId};
+use crate::views::tracks::otlp::lines::Lines;
+use crate::views::tracks::otlp::messages::{Attributes, Event, INTERNAL, Link, Span, Status};
 use crate::views::tracks::sink::{
     Details, Mark, NamedCoroutine, Slice, Track, TrackSink, TracksOfProcess, WakeArrow,
 };
-
-/// The value of `kind` for work inside a program.
-const INTERNAL: u64 = 1;
-/// The value of `status.code` for an error.
-const ERROR: u64 = 2;
 
 /// How many marks a span has. Further marks are counted.
 const MAX_EVENTS: usize = 64;
@@ -37,16 +32,22 @@ struct Lifetime {
     waits: u64,
     /// The latest wait. The wake that ended it is not known yet.
     latest: Option<Wait>,
-    events: Vec<Value>,
+    events: Vec<Event>,
     dropped_events: u64,
     stuck: Option<String>,
 }
 
-/// A wait and its end.
+/// A wait.
 #[derive(Debug)]
 struct Wait {
-    end: Nanos,
-    span: Value,
+    number: u64,
+    name: String,
+    from: Nanos,
+    to: Nanos,
+    details: Details,
+    is_stuck: bool,
+    /// The wake that ended the wait.
+    link: Option<Link>,
 }
 
 impl<'a> Sink<'a> {
@@ -83,82 +84,49 @@ impl<'a> Sink<'a> {
         end: Nanos,
     ) {
         if let Some(wait) = lifetime.latest.take() {
-            self.lines.add(wait.span);
+            self.add_wait(id, &wait);
         }
         let attributes = [
-            attribute("coroutine.id", &id.0.into()),
-            attribute("process.number", &process.0.into()),
+            ("coroutine.id", id.0.into()),
+            ("process.number", process.0.into()),
         ];
-        let mut span = json!({
-            "traceId": ids::of_trace(&self.model.start.trace_id, id),
-            "spanId": ids::of_root(id),
-            "name": lifetime.name,
-            "kind": INTERNAL,
-            "startTimeUnixNano": self.lines.unix_nanos(lifetime.from),
-            "endTimeUnixNano": self.lines.unix_nanos(end.max(lifetime.from)),
-            "attributes": attributes,
-            "events": lifetime.events,
-            "droppedEventsCount": lifetime.dropped_events,
+        self.lines.add(&Span {
+            attributes: Attributes(&attributes),
+            dropped_events_count: Some(lifetime.dropped_events),
+            end_time_unix_nano: self.lines.unix_nanos(end.max(lifetime.from)),
+            events: Some(&lifetime.events),
+            kind: INTERNAL,
+            links: None,
+            name: &lifetime.name,
+            parent_span_id: None,
+            span_id: SpanId::of_root(id),
+            start_time_unix_nano: self.lines.unix_nanos(lifetime.from),
+            status: lifetime.stuck.as_deref().map(Status::error),
+            trace_id: self.trace(id),
         });
-        if let Some(why) = lifetime.stuck {
-            span["status"] = error(&why);
-        }
-        self.lines.add(span);
     }
 
-    fn wait(&self, id: CoroutineId, number: u64, slice: &Slice<'_>) -> Value {
-        let attributes = slice.details.iter();
-        let attributes: Vec<Value> = attributes
-            .map(|(name, value)| attribute(attribute_name(name), value))
-            .collect();
-        let mut span = json!({
-            "traceId": ids::of_trace(&self.model.start.trace_id, id),
-            "spanId": ids::of_wait(number),
-            "parentSpanId": ids::of_root(id),
-            "name": slice.name,
-            "kind": INTERNAL,
-            "startTimeUnixNano": self.lines.unix_nanos(slice.from),
-            "endTimeUnixNano": self.lines.unix_nanos(slice.to.max(slice.from)),
-            "attributes": attributes,
+    /// Writes the span of a wait.
+    fn add_wait(&mut self, id: CoroutineId, wait: &Wait) {
+        self.lines.add(&Span {
+            attributes: Attributes(&wait.details),
+            dropped_events_count: None,
+            end_time_unix_nano: self.lines.unix_nanos(wait.to.max(wait.from)),
+            events: None,
+            kind: INTERNAL,
+            links: wait.link.as_ref().map(|link| [link]),
+            name: &wait.name,
+            parent_span_id: Some(SpanId::of_root(id)),
+            span_id: SpanId::of_wait(wait.number),
+            start_time_unix_nano: self.lines.unix_nanos(wait.from),
+            status: wait.is_stuck.then(|| Status::error(&wait.name)),
+            trace_id: self.trace(id),
         });
-        if slice.verdict.is_some_and(Verdict::is_stuck) {
-            span["status"] = error(slice.name);
-        }
-        span
     }
 
-    /// The span of the coroutine that called `wake()`, or nothing if a thread did so.
-    fn link(&self, wake: &WakeArrow<'_>) -> Option<Value> {
-        let Waker::Coroutine(id) = wake.by else {
-            return None;
-        };
-        Some(json!({
-            "traceId": ids::of_trace(&self.model.start.trace_id, id),
-            "spanId": ids::of_root(id),
-            "attributes": attributes(&wake.call.details),
-        }))
+    fn trace(&self, id: CoroutineId) -> TraceId {
+        TraceId::of(&self.model.start.trace_id, id)
     }
-}
-
-fn attributes(details: &Details) -> Vec<Value> {
-    let details = details.iter();
-    details
-        .map(|(name, value)| attribute(attribute_name(name), value))
-        .collect()
-}
-
-/// The name of a field as an attribute. OpenTelemetry's conventions have names for some.
-fn attribute_name(name: &str) -> &str {
-    match name {
-        "tid" => "thread.id",
-        "at" => "code.location",
-        "waits_for" => "wait.resource",
-        name => name,
-    }
-}
-
-fn error(why: &str) -> Value {
-    json!({ "code": ERROR, "message": why })
 }
 
 impl TrackSink for Sink<'_> {
@@ -182,47 +150,61 @@ impl TrackSink for Sink<'_> {
 
     /// Writes the wait before this one, and keeps this one. All other slices are part of the root span.
     fn slice(&mut self, track: Track, slice: Slice<'_>) {
-        let is_wait = slice.is_wait;
         let Some((id, lifetime)) = self.lifetime(track) else {
             return;
         };
-        if slice.verdict.is_some_and(Verdict::is_stuck) {
+        let is_stuck = slice.verdict.is_some_and(Verdict::is_stuck);
+        if is_stuck {
             lifetime.stuck = Some(slice.name.to_owned());
         }
-        if !is_wait {
+        if !slice.is_wait {
             return;
         }
         lifetime.waits += 1;
-        let (number, earlier) = (lifetime.waits, lifetime.latest.take());
-        if let Some(earlier) = earlier {
-            self.lines.add(earlier.span);
-        }
-        let (end, span) = (slice.to, self.wait(id, number, &slice));
-        if let Some((_, lifetime)) = self.lifetime(track) {
-            lifetime.latest = Some(Wait { end, span });
+        let wait = Wait {
+            number: lifetime.waits,
+            name: slice.name.to_owned(),
+            from: slice.from,
+            to: slice.to,
+            details: slice.details,
+            is_stuck,
+            link: None,
+        };
+        if let Some(earlier) = lifetime.latest.replace(wait) {
+            self.add_wait(id, &earlier);
         }
     }
 
     fn mark(&mut self, track: Track, mark: Mark<'_>) {
-        let at = self.lines.unix_nanos(mark.at);
-        let event = json!({ "timeUnixNano": at, "name": mark.name });
+        let time_unix_nano = self.lines.unix_nanos(mark.at);
         if let Some((_, lifetime)) = self.lifetime(track) {
             if lifetime.events.len() < MAX_EVENTS {
-                lifetime.events.push(event);
+                lifetime.events.push(Event {
+                    name: mark.name.to_owned(),
+                    time_unix_nano,
+                });
             } else {
                 lifetime.dropped_events += 1;
             }
         }
     }
 
+    /// Adds the span of the coroutine that called `wake()` to the wait that ended. Nothing is added if a
+    /// thread made the call.
     fn wake(&mut self, wake: WakeArrow<'_>) {
-        let link = self.link(&wake);
+        let Waker::Coroutine(caller) = wake.by else {
+            return;
+        };
+        let trace_id = self.trace(caller);
         let latest = self.lifetime(wake.woken);
         let latest = latest.and_then(|(_, lifetime)| lifetime.latest.as_mut());
         // The wait that ended with this run may not be in the trace.
-        let ended = latest.filter(|wait| wait.end == wake.run_at);
-        if let (Some(link), Some(wait)) = (link, ended) {
-            wait.span["links"] = json!([link]);
+        if let Some(wait) = latest.filter(|wait| wait.to == wake.run_at) {
+            wait.link = Some(Link {
+                attributes: wake.call.details,
+                span_id: SpanId::of_root(caller),
+                trace_id,
+            });
         }
     }
 

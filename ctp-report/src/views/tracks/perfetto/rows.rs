@@ -1,7 +1,6 @@
 //! The rows of the viewer: a group for each process, in it a group of coroutines, and the threads.
 
-use std::collections::HashMap;
-
+use ctp_trace::hash::Map;
 use ctp_trace::record::ProcessId;
 
 use crate::output::protobuf::Message;
@@ -37,9 +36,9 @@ const RANK_OF_OTHERS: u64 = 1 << 30;
 #[derive(Debug, Default)]
 pub struct Rows {
     latest: u64,
-    tracks: HashMap<Track, u64>,
+    tracks: Map<Track, u64>,
     /// The group of coroutines of each process.
-    groups: HashMap<ProcessId, u64>,
+    groups: Map<ProcessId, u64>,
 }
 
 impl Rows {

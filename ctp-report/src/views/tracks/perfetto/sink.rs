@@ -1,8 +1,8 @@
 //! Turns slices, marks and arrows into track events.
 
-use std::collections::HashMap;
 use std::io;
 
+use ctp_trace::hash::Map;
 use ctp_trace::record::Nanos;
 use serde_json::Value;
 
@@ -45,7 +45,7 @@ pub struct Sink<'a> {
     texts: Texts,
     event: Message,
     /// By coroutine: an arrow that ends at its next run, and the time of the run.
-    arrows: HashMap<Track, (u64, Nanos)>,
+    arrows: Map<Track, (u64, Nanos)>,
 }
 
 /// The texts that events refer to by number.
@@ -73,7 +73,7 @@ impl<'a> Sink<'a> {
                 interned: Message::default(),
             },
             event: Message::default(),
-            arrows: HashMap::new(),
+            arrows: Map::default(),
         }
     }
 
