@@ -1,13 +1,14 @@
 //! Writes the tables as Parquet files.
 //!
 //! Rows are collected by column, some ten thousand at a time, and written as a row group on a thread of
-//! its own. Times are stored as differences (`DELTA_BINARY_PACKED`), all other columns as numbers of a
-//! dictionary, and both are compressed with zstd.
+//! its own. Times, counts and ids in the trace are stored as differences (`DELTA_BINARY_PACKED`). Texts, and
+//! numbers that the program or the kernel chose, are stored as numbers of a dictionary. Both are compressed
+//! with zstd.
 
 mod column;
 mod file;
 
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Result, anyhow};
@@ -31,11 +32,14 @@ type Group = (TableId, Vec<Column>);
 pub struct ParquetFiles {
     /// The rows of each table that are not in a row group yet.
     rows: Vec<Vec<Column>>,
+    /// Empty columns of each table, with the memory of row groups that are written.
+    spare: Vec<Vec<Vec<Column>>>,
     thread: Option<WriterThread>,
 }
 
 struct WriterThread {
     groups: SyncSender<Group>,
+    written: Receiver<Group>,
     thread: JoinHandle<Result<()>>,
 }
 
@@ -51,20 +55,24 @@ impl ParquetFiles {
         });
         let files: Vec<TableFile> = files.collect::<Result<_>>()?;
         let (groups, waiting) = sync_channel(MAX_WAITING);
+        let (done, written) = channel();
         let thread = thread::Builder::new().name("parquet".to_owned());
-        let thread = thread.spawn(move || write(files, &waiting))?;
+        let thread = thread.spawn(move || write(files, &waiting, &done))?;
         Ok(ParquetFiles {
             rows: TABLES.iter().map(Column::of_table).collect(),
-            thread: Some(WriterThread { groups, thread }),
+            spare: TABLES.iter().map(|_| Vec::new()).collect(),
+            thread: Some(WriterThread {
+                groups,
+                written,
+                thread,
+            }),
         })
     }
 
     /// Passes the collected rows of a table to the thread.
     fn flush(&mut self, table: TableId) -> Result<()> {
-        let columns = std::mem::replace(
-            &mut self.rows[table as usize],
-            Column::of_table(table.table()),
-        );
+        let empty = self.empty_columns(table);
+        let columns = std::mem::replace(&mut self.rows[table as usize], empty);
         let sent = match &self.thread {
             Some(thread) => thread.groups.send((table, columns)).is_ok(),
             None => false,
@@ -72,9 +80,22 @@ impl ParquetFiles {
         if sent { Ok(()) } else { self.join() }
     }
 
+    /// Columns for the next row group. Memory that was used before is in the cache, and needs no page faults.
+    fn empty_columns(&mut self, table: TableId) -> Vec<Column> {
+        let written = self
+            .thread
+            .iter()
+            .flat_map(|thread| thread.written.try_iter());
+        for (table, columns) in written {
+            self.spare[table as usize].push(columns);
+        }
+        let spare = self.spare[table as usize].pop();
+        spare.unwrap_or_else(|| Column::of_table(table.table()))
+    }
+
     /// Waits for the thread, which ends after an error, or once there are no more groups.
     fn join(&mut self) -> Result<()> {
-        let Some(WriterThread { groups, thread }) = self.thread.take() else {
+        let Some(WriterThread { groups, thread, .. }) = self.thread.take() else {
             return Err(anyhow!("the thread that writes has ended"));
         };
         drop(groups);
@@ -84,10 +105,13 @@ impl ParquetFiles {
     }
 }
 
-/// Writes row groups until there are no more.
-fn write(mut files: Vec<TableFile>, groups: &Receiver<Group>) -> Result<()> {
-    for (table, columns) in groups {
+/// Writes row groups until there are no more. Passes their columns to `done`, without rows.
+fn write(mut files: Vec<TableFile>, groups: &Receiver<Group>, done: &Sender<Group>) -> Result<()> {
+    for (table, mut columns) in groups {
         files[table as usize].write(&columns)?;
+        columns.iter_mut().for_each(Column::clear);
+        // After the last row group, columns are not needed any more.
+        let _ = done.send((table, columns));
     }
     files.into_iter().try_for_each(TableFile::finish)
 }

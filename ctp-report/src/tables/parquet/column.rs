@@ -31,17 +31,25 @@ pub struct Texts {
     numbers: Vec<u32>,
     dictionary: Vec<ByteArray>,
     known: HashMap<Box<str>, u32>,
-    /// The number of the latest text.
-    latest: u32,
 }
+
+/// How many texts of a dictionary are compared before a text is hashed. Most columns have fewer.
+const COMPARED: usize = 4;
 
 impl Texts {
     fn push(&mut self, text: &str) {
-        let latest = self.dictionary.get(self.latest as usize);
-        if latest.is_none_or(|latest| latest.data() != text.as_bytes()) {
-            self.latest = self.number(text);
-        }
-        self.numbers.push(self.latest);
+        let mut first = self.dictionary.iter().take(COMPARED);
+        let number = match first.position(|known| known.data() == text.as_bytes()) {
+            Some(number) => number as u32,
+            None => self.number(text),
+        };
+        self.numbers.push(number);
+    }
+
+    fn clear(&mut self) {
+        self.numbers.clear();
+        self.dictionary.clear();
+        self.known.clear();
     }
 
     fn number(&mut self, text: &str) -> u32 {
@@ -79,6 +87,16 @@ impl Column {
             },
             levels: Vec::new(),
             is_nullable: column.is_nullable,
+        }
+    }
+
+    /// Removes all rows, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.levels.clear();
+        match &mut self.values {
+            Values::Numbers(numbers) => numbers.clear(),
+            Values::Flags(flags) => flags.clear(),
+            Values::Texts(texts) => texts.clear(),
         }
     }
 

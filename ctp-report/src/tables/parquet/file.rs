@@ -121,7 +121,7 @@ fn properties(table: &Table) -> Result<WriterProperties> {
     for column in table
         .columns
         .iter()
-        .filter(|column| column.kind == Kind::Time)
+        .filter(|column| matches!(column.kind, Kind::Time | Kind::Number))
     {
         let path = ColumnPath::from(column.name);
         properties = properties
