@@ -40,7 +40,7 @@ fn tables_have_all_records() {
     let mut compared = 0;
     for (name, bytes) in traces::all() {
         if let Some(tables) = Tables::of(&test_dir, name) {
-            records::compare(name, &bytes, &tables);
+            records::compare(name, bytes, &tables);
             compared += 1;
         }
     }

@@ -76,11 +76,11 @@ const TRACES: [&str; 14] = [
 
 /// Exports all of [`TRACES`]. Returns the facts of their records.
 fn export_all(test_dir: &TestDir, format: &str) -> BTreeMap<String, Facts> {
-    let all = traces::all().into_iter();
+    let all = traces::all().iter();
     let all = all.filter(|(trace, _)| TRACES.contains(trace));
     let facts = all.map(|(trace, bytes)| {
         export(test_dir, trace, format);
-        (trace.to_owned(), Facts::of(&bytes))
+        ((*trace).to_owned(), Facts::of(bytes))
     });
     let facts: BTreeMap<String, Facts> = facts.collect();
     assert_eq!(facts.len(), TRACES.len());

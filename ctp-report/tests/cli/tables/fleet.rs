@@ -79,16 +79,14 @@ fn export(test_dir: &TestDir, file: &str) -> Child {
 #[test]
 fn traces_of_many_hosts_are_a_dataset() {
     let test_dir = TestDir::new();
-    let bytes = traces::all()
-        .into_iter()
-        .find_map(|(name, bytes)| (name == "deadlock").then_some(bytes));
-    let bytes = bytes.unwrap();
+    let mut all = traces::all().iter();
+    let (_, bytes) = all.find(|(name, _)| *name == "deadlock").unwrap();
     let mut counts = [0; 2];
     let files: Vec<String> = (0..HOSTS)
         .map(|number| format!("web-{number}.data"))
         .collect();
     for (number, file) in files.iter().enumerate() {
-        counts = write(&test_dir.path(file), &bytes, number);
+        counts = write(&test_dir.path(file), bytes, number);
     }
     for files in files.chunks(AT_A_TIME) {
         let running: Vec<Child> = files.iter().map(|file| export(&test_dir, file)).collect();

@@ -23,6 +23,8 @@ mod summed;
 mod thread_events;
 mod wide;
 
+use std::sync::OnceLock;
+
 use builder::{Beat, Coroutine, MONOTONIC, MS, SECOND, Trace, wait};
 use ctp_trace::record::*;
 
@@ -34,9 +36,10 @@ const SESSION: &str = "src/session.rs";
 /// A file name, and the trace in that file.
 type Named = (&'static str, Vec<u8>);
 
-/// All traces.
-pub fn all() -> Vec<Named> {
-    [of_waits(), of_faults(), of_modes()].concat()
+/// All traces. They are made once, since a writer takes long without optimization and each test uses all of them.
+pub fn all() -> &'static [Named] {
+    static ALL: OnceLock<Vec<Named>> = OnceLock::new();
+    ALL.get_or_init(|| [of_waits(), of_faults(), of_modes()].concat())
 }
 
 /// Traces of coroutines that wait or block others.
