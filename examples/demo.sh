@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
 out=$target/demo
-bin=$target/release
+bin=$target/quick
 mkdir -p "$out"
 
 run() {
@@ -15,8 +15,9 @@ run() {
     "$@"
 }
 
-# Without Parquet and SQLite, which take long to compile and are not shown here.
-cargo build --release --locked --no-default-features -p ctp-record -p ctp-report -p ctp-examples
+# Only what is shown here, and with fewer optimizations than a release, which would take long to compile.
+cargo build --profile quick --locked --no-default-features -p ctp-record -p ctp-report -p ctp-examples \
+    --bin ctp-record --bin ctp-report --bin two_transfers --bin lost_wakeup
 
 "$bin/two_transfers" &
 unmodified=$!

@@ -44,6 +44,8 @@ fn target() -> PathBuf {
 fn built((package, name): (&str, &str), target: &Path, flags: &str) -> PathBuf {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--release", "-p", package]);
+    // Without what only other programs need.
+    cargo.arg("--no-default-features");
     cargo.args(["--bin", name, "--target-dir"]).arg(target);
     cargo.env("RUSTFLAGS", flags);
     cargo.env_remove("CARGO_ENCODED_RUSTFLAGS");
