@@ -1,6 +1,7 @@
 //! Tasks and threads of inspections: groups with the same verdict and stack, and the words for them.
 
 pub mod cpp;
+pub mod held_locks;
 pub mod owners;
 pub mod site;
 pub mod threads;

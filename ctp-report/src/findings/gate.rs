@@ -83,6 +83,9 @@ pub fn check_inspected(model: &Model, judgements: &[InspectedJudgement]) -> Stat
     let mut gaps: Vec<String> = tasks
         .map(|(when, count)| format!("{}: {when}", counted(count, "task")))
         .collect();
+    if judgements.is_empty() {
+        gaps.push("no task was found".to_owned());
+    }
     for (_, process) in model.trace_model.inspected() {
         gaps.extend(process.gaps.iter().cloned());
         if process.times.len() < 2 && !process.is_core_file() {

@@ -12,6 +12,7 @@ use ctp_trace::verdict::inspected::InspectedJudgement;
 
 use crate::config::{Config, StuckView};
 use crate::document::{self, Output, inspection};
+use crate::evidence::inspected::held_locks::HeldLocks;
 use crate::evidence::inspected::threads::threads;
 use crate::evidence::inspected::{TaskGroup, check_filter, filter, groups, threads::ThreadStack};
 use crate::findings::gate::{self, Status};
@@ -23,6 +24,8 @@ use crate::views::stuck::text as stuck_text;
 pub struct Findings<'m> {
     /// The tasks, the worst verdict first.
     pub groups: &'m [TaskGroup<'m>],
+    /// The locks that these tasks hold.
+    pub locks: HeldLocks<'m>,
     /// The threads.
     pub threads: &'m [ThreadStack<'m>],
     /// The names, with the source files.
@@ -68,27 +71,25 @@ pub fn report(
     let threads = threads(model, &stacks);
     let findings = Findings {
         groups: &groups,
+        locks: HeldLocks::of(&groups),
         threads: &threads,
         names,
         now: last_inspection(model),
         is_core_file: model.is_core_file(),
     };
+    let of_tasks = groups.iter().flat_map(|group| &group.tasks);
+    let judgements: Vec<InspectedJudgement> = of_tasks.map(|member| member.judgement).collect();
+    let status = gate::check_inspected(model, &judgements);
     let fields = || inspection::fields(model, &groups, &threads);
     document::write_to(output, config, (model, names), fields, |page| {
         stuck_text::filtered(page, &config.filter, (admitted, all))?;
-        text::page(page, &findings, view)?;
+        text::page(page, &findings, (&status, view))?;
         if config.is_quiet() || !page.has_hints() {
             return Ok(());
         }
         text::hints(page, &document::hints::tool(config), view)
     })?;
-    let of_tasks = groups.iter().flat_map(|group| &group.tasks);
-    let judgements: Vec<InspectedJudgement> = of_tasks.map(|member| member.judgement).collect();
-    Ok(if view.fail {
-        gate::check_inspected(model, &judgements)
-    } else {
-        Status::Fine
-    })
+    Ok(if view.fail { status } else { Status::Fine })
 }
 
 /// When the last inspection of a running process began.

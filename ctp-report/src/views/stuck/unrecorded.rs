@@ -9,6 +9,7 @@ use super::inspected::{self, Findings};
 use crate::config::StuckView;
 use crate::config::filter::Filter;
 use crate::document::inspection;
+use crate::evidence::inspected::held_locks::HeldLocks;
 use crate::evidence::inspected::{self as evidence, TaskGroup};
 use crate::findings::gate::{self, Status};
 use crate::load::Model;
@@ -42,6 +43,7 @@ pub fn check(model: &Model, groups: &[TaskGroup]) -> Status {
 pub fn findings<'m>(model: &Model, names: &'m Names, groups: &'m [TaskGroup<'m>]) -> Findings<'m> {
     Findings {
         groups,
+        locks: HeldLocks::of(groups),
         threads: &[],
         names,
         now: inspected::last_inspection(model),

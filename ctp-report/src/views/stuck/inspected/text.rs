@@ -14,6 +14,7 @@ use crate::evidence::inspected::site::{StackSite, suspension};
 use crate::evidence::inspected::threads::ThreadStack;
 use crate::evidence::inspected::words as resources;
 use crate::evidence::inspected::{owners, wakers};
+use crate::findings::gate::Status;
 use crate::names::source::{self, paths};
 use crate::text::{self, Page, units};
 use crate::views::stuck::text::items;
@@ -22,9 +23,18 @@ use crate::views::stuck::text::items;
 const MAX_WAITING: usize = 20;
 
 /// Writes the findings, the worst first.
-pub fn page(page: &mut Page, findings: &Findings, view: &StuckView) -> io::Result<()> {
-    if !findings.is_any_stuck() {
-        page.line("Nothing looks stuck.")?;
+pub fn page(
+    page: &mut Page,
+    findings: &Findings,
+    (status, view): (&Status, &StuckView),
+) -> io::Result<()> {
+    let nothing = match status {
+        Status::CheckFailed => None,
+        Status::Fine => Some("Nothing looks stuck.".to_owned()),
+        Status::Incomplete(why) => Some(text::capitalized(why) + "."),
+    };
+    if let Some(nothing) = nothing {
+        page.sentence("", "", &nothing)?;
         page.gap()?;
     }
     stuck(page, findings, view)?;
@@ -160,11 +170,13 @@ fn fields(group: &TaskGroup, findings: &Findings) -> Vec<(&'static str, Vec<Stri
     behind.sort_unstable();
     behind.dedup();
     let behind = (!behind.is_empty()).then(|| format!("task {}", text::few(&behind)));
+    let mut holders = findings.locks.holders(&tasks);
+    holders.extend(owners::holders(&tasks, findings.threads));
     vec![
         ("waits for", awaits),
         ("behind", behind.into_iter().collect()),
         ("can wake", wakers::holders(&tasks)),
-        ("held by", owners::holders(&tasks, findings.threads)),
+        ("held by", holders),
         ("spawned at", spawned.collect()),
     ]
 }
@@ -260,7 +272,7 @@ fn waiting(page: &mut Page, groups: &[&TaskGroup], findings: &Findings) -> io::R
         .partition(|group| words::waiting(group.judgement().reason).is_none());
     if !usual.is_empty() {
         page.title(&format!("WAITING, not stuck: {}", tasks_and_sites(&usual)))?;
-        rows(page, &usual, findings)?;
+        rows(page, &holders_first(usual, findings), findings)?;
         page.gap()?;
     }
     for section in remarkable.chunk_by(|a, b| a.judgement().reason == b.judgement().reason) {
@@ -270,6 +282,18 @@ fn waiting(page: &mut Page, groups: &[&TaskGroup], findings: &Findings) -> io::R
         page.gap()?;
     }
     Ok(())
+}
+
+/// The groups, beginning with those that hold locks for which other tasks wait.
+fn holders_first<'m>(
+    mut groups: Vec<&'m TaskGroup<'m>>,
+    findings: &Findings,
+) -> Vec<&'m TaskGroup<'m>> {
+    groups.sort_by_key(|group| {
+        let tasks: Vec<&InspectedTask> = group.tasks.iter().map(|member| member.task).collect();
+        findings.locks.awaited(&tasks).is_empty()
+    });
+    groups
 }
 
 fn tasks_and_sites(groups: &[&TaskGroup]) -> String {
@@ -299,10 +323,13 @@ fn row(group: &TaskGroup, findings: &Findings) -> String {
     let at = at.map(|at| format!(" {at}"));
     let point = suspension(group.site.suspension);
     let mut waits = resources::waits(&tasks, findings.now);
-    let holders = owners::holders(&tasks, findings.threads);
+    let mut holders = findings.locks.holders(&tasks);
+    holders.extend(owners::holders(&tasks, findings.threads));
     if !holders.is_empty() {
         waits.push(format!("held by {}", holders.join(", ")));
     }
+    let awaited = findings.locks.awaited(&tasks).into_iter();
+    waits.extend(awaited.map(|lock| format!("holds {lock}")));
     let colon = if waits.is_empty() { "" } else { ": " };
     format!(
         "{count} x {function}{}{point}{colon}{}",
