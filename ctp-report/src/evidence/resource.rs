@@ -133,6 +133,11 @@ pub fn of(model: &Model, wait: &Event) -> String {
     describe(model, Some(wait.coroutine), (wait.wait, wait.arg))
 }
 
+/// Like [`of`], but `None` if nothing is known of the resource.
+pub fn of_known(model: &Model, wait: &Event) -> Option<String> {
+    Some(of(model, wait)).filter(|what| what != UNNAMED)
+}
+
 /// Describes an awaited coroutine that is not in the trace.
 const UNKNOWN: &str = "a coroutine that is not known";
 /// Describes a resource that the coroutine did not announce.

@@ -14,9 +14,6 @@ use crate::evidence::resource;
 use crate::load::Model;
 use crate::names::Names;
 
-/// The word for resources that coroutines did not announce.
-const UNNAMED: &str = "unknown";
-
 /// An entry of the table, in words.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Line {
@@ -142,8 +139,7 @@ impl Texts<'_> {
         line.function = names.name_of_row(model, site, coroutine);
         line.at = names.at(site);
         let wait = coroutine.suspend();
-        let wait = wait.filter(|wait| resource::word(wait.wait) != UNNAMED);
-        line.waits_for = wait.map(|wait| resource::of(model, wait));
+        line.waits_for = wait.and_then(|wait| resource::of_known(model, wait));
     }
 
     fn name_task(self, line: &mut Line, id: TaskId) {
