@@ -171,13 +171,18 @@ fn leaves_of_different_kinds_are_not_compared() {
             same_as: SiteId(site),
         })
     };
-    let kinds = |own| vec![kind(1, LeafKind::Timer), kind(2, own)];
+    let kinds = |other, own| vec![kind(1, other), kind(2, own)];
     let others = coroutine(1, "a", 8, 1, 1, WaitKind::Unknown);
     let own = coroutine(2, "b", 0, 2, 2, WaitKind::Unknown);
-    let with = |own_kind| [sites.clone(), kinds(own_kind), others.clone(), own.clone()];
+    let with = |other_kind, own_kind| {
+        let kinds = kinds(other_kind, own_kind);
+        [sites.clone(), kinds, others.clone(), own.clone()]
+    };
     let alike = (Some(Level::Leaf), Verdict::Waiting, "only-coarse");
-    assert_eq!(judged(&with(LeafKind::Timer)), alike);
-    assert_eq!(judged(&with(LeafKind::Lock)).2, "no-past");
+    assert_eq!(judged(&with(LeafKind::Reply, LeafKind::Reply)), alike);
+    assert_eq!(judged(&with(LeafKind::Reply, LeafKind::Lock)).2, "no-past");
+    let timers = with(LeafKind::Timer, LeafKind::Timer);
+    assert_eq!(judged(&timers).2, "no-past", "each has a time of its own");
 }
 
 /// A coroutine whose waits for permits are ended by another of the same spawn site, 9 ms into each. The

@@ -35,6 +35,13 @@ struct Leaf {
     call: u64,
 }
 
+impl Leaf {
+    /// Whether each wait has a time of its own, so that others say nothing about it.
+    fn is_timer(&self) -> bool {
+        self.wait == WaitKind::Timer || self.kind == LeafKind::Timer
+    }
+}
+
 /// The history at every level, computed once for many verdicts.
 #[derive(Debug, Default)]
 pub struct Levels {
@@ -176,7 +183,8 @@ impl TraceModel {
         };
         let line = self.lines.line(wait.site);
         let line = line.and_then(|line| levels.lines.get(&(line, wait.wait)));
-        let leaf = levels.leaves.get(&self.leaf(wait.site, wait.wait));
+        let leaf = self.leaf(wait.site, wait.wait);
+        let leaf = levels.leaves.get(&leaf).filter(|_| !leaf.is_timer());
         [
             of_sites(line, Level::Line),
             of_sites(self.inner_calls_of(wait, levels), Level::InnerCalls),

@@ -55,7 +55,7 @@ impl Level {
             Level::Name => "all waits of coroutines with the same name and spawn site",
             Level::Leaf => {
                 "waits for the same kind of resource in the same library function, as far as both are \
-                 known"
+                 known; not for timers, each of which has a time of its own"
             }
         }
     }
