@@ -16,7 +16,7 @@ pub use place::ChainPlace;
 const MAX_ADDRESSES: usize = 32;
 
 /// The addresses of a chain that was found without frame pointers: the probe's, and that of the call.
-const ADDRESSES_OF_THE_CALL: usize = 2;
+const ADDRESSES_WITHOUT_FRAME_POINTERS: usize = 2;
 
 /// Libraries with functions that may stand between a leaf future and the program.
 const LIBRARIES: &[&str] = &[
@@ -177,10 +177,10 @@ impl LeafFunctions {
                 kind = refined(kind, &function);
             }
         }
-        let is_of_the_call = addresses.len() == ADDRESSES_OF_THE_CALL;
-        match has_leaf || !is_of_the_call {
+        let has_only_the_call = addresses.len() == ADDRESSES_WITHOUT_FRAME_POINTERS;
+        match has_leaf || !has_only_the_call {
             true => kind,
-            false => LeafKind::Hidden,
+            false => LeafKind::SharedSite,
         }
     }
 

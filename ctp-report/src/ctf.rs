@@ -1,4 +1,4 @@
-//! `--export ctf`: a trace in version 2 of the Common Trace Format, for babeltrace and Trace Compass.
+//! `--export ctf`: a trace in version 2 of the Common Trace Format, for babeltrace.
 //!
 //! The format is that of the specification CTF2-SPEC-2.0 (<https://diamon.org/ctf/>): a folder with metadata in
 //! JSON, and with streams of binary event records. It is written into a folder of a dataset, as tables are.
@@ -82,16 +82,19 @@ fn write(view: &CtfView, source: &Source<'_>, folder: &Folder) -> Result<u64> {
         selection,
         ..
     } = *source;
-    let mut records = EventRecords::new(model, names, Streams::new(folder));
+    let selected = selection.model(source.input)?;
+    let selected = selected.as_ref().unwrap_or(model);
+    let mut records = EventRecords::new(selected, names, Streams::new(folder, &model.start));
     let admit = |record: &_| selection.keeps(record);
     source.input.part_with(admit, |trace_model, record| {
         if selection.has_record(record) {
             records.take(trace_model, record);
         }
     })?;
+    records.set_model(judged);
     stuck::explain(&view.judged, (judged, names, source.stacks), |explained| {
         if selection.has(explained.member.0.id) {
-            records.verdict(judged, explained);
+            records.verdict(explained);
         }
         Ok(())
     })?;

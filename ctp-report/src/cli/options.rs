@@ -303,7 +303,7 @@ pub(super) enum Target {
     Sqlite,
     /// The same tables as comma-separated values in a folder of the dataset -o DIR
     CsvTables,
-    /// Every event for babeltrace2 and Trace Compass, in a folder of the dataset -o DIR
+    /// Every event in the Common Trace Format 2, for babeltrace2, in a folder of the dataset -o DIR
     Ctf,
 }
 

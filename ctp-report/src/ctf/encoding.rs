@@ -27,8 +27,12 @@ pub struct Moment {
 }
 
 /// Appends the values of fixed fields.
-pub fn fields<const N: usize>(of: &[PacketField; N], values: [u64; N], out: &mut Vec<u8>) {
-    for (field, value) in of.iter().zip(values) {
+pub fn append_fields<const N: usize>(
+    fields: &[PacketField; N],
+    values: [u64; N],
+    out: &mut Vec<u8>,
+) {
+    for (field, value) in fields.iter().zip(values) {
         let bytes = value.to_le_bytes();
         out.extend_from_slice(&bytes[..field.bits as usize / 8]);
     }
@@ -37,20 +41,20 @@ pub fn fields<const N: usize>(of: &[PacketField; N], values: [u64; N], out: &mut
 /// Appends an event record.
 pub fn event(class: EventClass, moment: Moment, values: &[Value<'_>], out: &mut Vec<u8>) {
     debug_assert_eq!(values.len(), class.fields().len(), "{class:?}");
-    fields(&EVENT_HEADER, [class as u64, moment.at.0], out);
-    fields(&EVENT_CONTEXT, [moment.pid.into(), moment.tid], out);
-    for ((name, of), value) in class.fields().iter().zip(values) {
-        debug_assert!(value.is(*of), "{class:?}: {name}");
+    append_fields(&EVENT_HEADER, [class as u64, moment.at.0], out);
+    append_fields(&EVENT_CONTEXT, [moment.pid.into(), moment.tid], out);
+    for ((name, field_type), value) in class.fields().iter().zip(values) {
+        debug_assert!(value.has_type(*field_type), "{class:?}: {name}");
         value.encode(out);
     }
 }
 
 impl Value<'_> {
-    fn is(&self, of: FieldType) -> bool {
+    fn has_type(&self, field_type: FieldType) -> bool {
         match self {
-            Value::U32(_) => matches!(of, FieldType::U32 | FieldType::Label(_)),
-            Value::U64(_) => of == FieldType::U64,
-            Value::Text(_) => of == FieldType::Text,
+            Value::U32(_) => matches!(field_type, FieldType::U32 | FieldType::Label(_)),
+            Value::U64(_) => field_type == FieldType::U64,
+            Value::Text(_) => field_type == FieldType::Text,
         }
     }
 

@@ -10,6 +10,7 @@ use crate::ctf::schema::{
     EVENT_CONTEXT, EVENT_HEADER, EventClass, FieldType, LabelSet, PACKET_CONTEXT, PACKET_HEADER,
     PacketField,
 };
+use crate::ctf::streams::unix_ns;
 use crate::text::{escape, escape_bytes};
 
 /// Precedes each JSON text.
@@ -24,19 +25,32 @@ const FREQUENCY: u64 = 1_000_000_000;
 /// # Errors
 /// Those of `out`.
 pub fn write(start: &Start, labels: &Labels, out: &mut dyn Write) -> io::Result<()> {
-    let fragments = [
-        json!({"type": "preamble", "version": 2}),
-        clock(start),
-        trace(start),
-        streams(),
-    ];
-    let events = EventClass::ALL.map(|class| event(class, labels));
-    for fragment in fragments.iter().chain(&events) {
-        out.write_all(&[RECORD_SEPARATOR])?;
-        serde_json::to_writer(&mut *out, fragment)?;
-        writeln!(out)?;
+    fragment(&json!({"type": "preamble", "version": 2}), out)?;
+    fragment(&clock(start), out)?;
+    for set in LabelSet::ALL {
+        fragment(&alias(set, labels), out)?;
+    }
+    fragment(&trace(start), out)?;
+    fragment(&streams(), out)?;
+    for class in EventClass::ALL {
+        fragment(&event(class), out)?;
     }
     Ok(())
+}
+
+fn fragment(fragment: &Value, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(&[RECORD_SEPARATOR])?;
+    serde_json::to_writer(&mut *out, fragment)?;
+    writeln!(out)
+}
+
+/// A type to which fields refer by its name, so that its texts are written once.
+fn alias(set: LabelSet, labels: &Labels) -> Value {
+    json!({
+        "type": "field-class-alias",
+        "name": set.name(),
+        "field-class": labelled(set, labels),
+    })
 }
 
 /// The clock counts from the start of the recording.
@@ -48,8 +62,8 @@ fn clock(start: &Start) -> Value {
         "frequency": FREQUENCY,
         "origin": "unix-epoch",
         "offset-from-origin": {
-            "seconds": start.started_unix_ns / FREQUENCY,
-            "cycles": start.started_unix_ns % FREQUENCY,
+            "seconds": unix_ns(start) / FREQUENCY,
+            "cycles": unix_ns(start) % FREQUENCY,
         },
     })
 }
@@ -79,12 +93,12 @@ fn streams() -> Value {
     })
 }
 
-fn event(class: EventClass, labels: &Labels) -> Value {
-    let members = class.fields().iter().map(|(name, of)| {
-        let field_class = match of {
+fn event(class: EventClass) -> Value {
+    let members = class.fields().iter().map(|(name, field_type)| {
+        let field_class = match field_type {
             FieldType::U32 => unsigned(32),
             FieldType::U64 => unsigned(64),
-            FieldType::Label(set) => labelled(*set, labels),
+            FieldType::Label(set) => set.name().into(),
             FieldType::Text => json!({"type": "null-terminated-string"}),
         };
         member(name, field_class)

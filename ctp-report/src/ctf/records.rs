@@ -20,8 +20,12 @@ use crate::load::Model;
 use crate::names::Names;
 use crate::views::stuck::Explained;
 
+/// Stands for the name of a coroutine that has ended or is not selected.
+const NO_NAME: &str = "(ended or not selected)";
+
 /// Turns records into event records, in the order of the trace.
 pub struct EventRecords<'a> {
+    /// The coroutines, as their records number names.
     model: &'a Model,
     names: &'a Names,
     pids: HashMap<ProcessId, u32>,
@@ -38,7 +42,7 @@ pub struct EventRecords<'a> {
 }
 
 impl<'a> EventRecords<'a> {
-    /// Creates event records of a trace that was read before.
+    /// Creates event records. `model` is the result of an earlier pass over the same records.
     pub fn new(model: &'a Model, names: &'a Names, streams: Streams<'a>) -> Self {
         let processes = model.processes.iter();
         let pids = processes.map(|process| (process.id, process.pid));
@@ -53,6 +57,12 @@ impl<'a> EventRecords<'a> {
             encoded: Vec::new(),
             failed: None,
         }
+    }
+
+    /// Takes coroutines of another model from now on, which may number names in another way.
+    pub fn set_model(&mut self, model: &'a Model) {
+        self.model = model;
+        self.places.clear();
     }
 
     /// Takes the next record, which `trace_model` has not seen yet.
@@ -80,15 +90,17 @@ impl<'a> EventRecords<'a> {
         Ok((self.streams.finish()?, self.labels))
     }
 
-    /// Writes the verdict on a coroutine, at the time of which it speaks.
-    pub fn verdict(&mut self, judged: &Model, explained: &Explained<'_>) {
+    /// Writes the verdict on a coroutine of the model, at the time of which it speaks.
+    pub fn verdict(&mut self, explained: &Explained<'_>) {
         let (coroutine, judgement) = explained.member;
+        let trace_model = &self.model.trace_model;
+        let site = trace_model.place_of(coroutine);
         let moment = Moment {
-            at: judged.trace_model.end_of(coroutine.process),
+            at: trace_model.end_of(coroutine.process),
             pid: self.pid(coroutine.process),
             tid: coroutine.last.map_or(0, |last| last.tid),
         };
-        let place = self.place(coroutine, judged.trace_model.place_of(coroutine));
+        let place = self.place(coroutine, site);
         let [verdict, confidence, state, reason] = [
             judgement.verdict.word(),
             judgement.confidence.word(),
@@ -136,7 +148,7 @@ impl<'a> EventRecords<'a> {
         }
     }
 
-    /// Writes how many events are missing between the latest event and this one.
+    /// Writes how many events are missing between the latest known event and this one.
     fn lost_before(&mut self, coroutine: &Coroutine, event: &Event) {
         let Some(last) = coroutine.last else {
             return;
@@ -179,11 +191,11 @@ impl<'a> EventRecords<'a> {
 
     fn wake(&mut self, trace_model: &TraceModel, moment: Moment, call: &WakeCall) {
         let woken = trace_model.get(call.coroutine);
-        let name = match woken {
+        let name = match woken.filter(|woken| woken.is_alive()) {
             Some(woken) => self.name(woken),
-            None => Value::U32(self.labels.number(LabelSet::Names, "")),
+            None => Value::U32(self.labels.number(LabelSet::Names, NO_NAME)),
         };
-        let place = self.place_alone(call.site);
+        let place = self.call_place(call.site);
         let values = [Value::U32(call.coroutine.0), name, place, by(call.by)];
         self.add(EventClass::Wake, moment, &values);
     }
@@ -195,7 +207,7 @@ impl<'a> EventRecords<'a> {
 
     /// The values for a resource, and for the place of a call about the resource.
     fn resource(&mut self, site: SiteId, wait: WaitKind, arg: u64) -> [Value<'static>; 3] {
-        let place = self.place_alone(site);
+        let place = self.call_place(site);
         [place, self.word(resource::word(wait)), Value::U64(arg)]
     }
 
@@ -203,6 +215,10 @@ impl<'a> EventRecords<'a> {
         if self.failed.is_some() {
             return;
         }
+        let moment = Moment {
+            at: self.streams.accepted(moment.at),
+            ..moment
+        };
         self.encoded.clear();
         encoding::event(class, moment, values, &mut self.encoded);
         self.failed = self.streams.add(moment.at, &self.encoded).err();
@@ -267,7 +283,7 @@ impl<'a> EventRecords<'a> {
     }
 
     /// The place of a call: `reactor.rs:141`.
-    fn place_alone(&mut self, site: SiteId) -> Value<'static> {
+    fn call_place(&mut self, site: SiteId) -> Value<'static> {
         let place = self.names.short(site).unwrap_or_default();
         Value::U32(self.labels.number(LabelSet::Places, &place))
     }

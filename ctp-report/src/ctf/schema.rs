@@ -81,6 +81,15 @@ pub enum LabelSet {
 impl LabelSet {
     /// All sets, in the order of their numbers.
     pub const ALL: [LabelSet; 3] = [LabelSet::Places, LabelSet::Names, LabelSet::Words];
+
+    /// The name of the type whose values are these texts.
+    pub fn name(self) -> &'static str {
+        match self {
+            LabelSet::Places => "places",
+            LabelSet::Names => "names",
+            LabelSet::Words => "words",
+        }
+    }
 }
 
 /// A field of an event record.

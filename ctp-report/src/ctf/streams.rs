@@ -8,9 +8,9 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::mem;
 
-use ctp_trace::record::Nanos;
+use ctp_trace::record::{Nanos, Start};
 
-use crate::ctf::encoding::fields;
+use crate::ctf::encoding::append_fields;
 use crate::ctf::schema::{MAGIC, PACKET_CONTEXT, PACKET_HEADER, PacketField};
 use crate::output::dataset::Folder;
 
@@ -23,9 +23,19 @@ const BATCH_BYTES: usize = 32 << 20;
 /// The size at which a packet is full. A packet with a single event record may be larger.
 const PACKET_BYTES: usize = 256 << 10;
 
+/// The latest time since 1970 that readers accept.
+const MAX_UNIX_NS: u64 = i64::MAX as u64;
+
+/// The start of the recording, in nanoseconds since 1970, or the latest time that readers accept.
+pub fn unix_ns(start: &Start) -> u64 {
+    start.started_unix_ns.min(MAX_UNIX_NS)
+}
+
 /// Writes event records into streams.
 pub struct Streams<'f> {
     folder: &'f Folder,
+    /// The latest time that readers accept.
+    latest: Nanos,
     all: Vec<Stream>,
     events: u64,
     batch: Vec<(Nanos, Box<[u8]>)>,
@@ -44,9 +54,10 @@ struct Stream {
 
 impl<'f> Streams<'f> {
     /// Creates no stream yet.
-    pub fn new(folder: &'f Folder) -> Self {
+    pub fn new(folder: &'f Folder, start: &Start) -> Self {
         Streams {
             folder,
+            latest: Nanos(MAX_UNIX_NS - unix_ns(start)),
             all: Vec::new(),
             events: 0,
             batch: Vec::new(),
@@ -54,7 +65,12 @@ impl<'f> Streams<'f> {
         }
     }
 
-    /// Adds an encoded event record.
+    /// The time as readers accept it: a damaged recording may have any.
+    pub fn accepted(&self, at: Nanos) -> Nanos {
+        at.min(self.latest)
+    }
+
+    /// Adds an encoded event record, at an accepted time.
     ///
     /// # Errors
     /// If a file cannot be written, or the recording is too far from the order of time.
@@ -65,11 +81,11 @@ impl<'f> Streams<'f> {
         if self.batch_bytes < BATCH_BYTES {
             return Ok(());
         }
-        self.write_first(self.batch.len().div_ceil(2))
+        self.write_earliest(self.batch.len().div_ceil(2))
     }
 
     /// Sorts the batch, and writes this many of its event records.
-    fn write_first(&mut self, count: usize) -> io::Result<()> {
+    fn write_earliest(&mut self, count: usize) -> io::Result<()> {
         self.batch.sort_by_key(|(at, _)| *at);
         let rest = self.batch.split_off(count);
         let first = mem::replace(&mut self.batch, rest);
@@ -106,7 +122,7 @@ impl<'f> Streams<'f> {
     /// # Errors
     /// If a file cannot be written.
     pub fn finish(&mut self) -> io::Result<u64> {
-        self.write_first(self.batch.len())?;
+        self.write_earliest(self.batch.len())?;
         self.all.iter_mut().try_for_each(Stream::flush)?;
         Ok(self.events)
     }
@@ -143,9 +159,9 @@ impl Stream {
         }
         let bits = 8 * (bytes(&PACKET_HEADER) + bytes(&PACKET_CONTEXT) + self.events.len()) as u64;
         let mut head = Vec::new();
-        fields(&PACKET_HEADER, [MAGIC, self.number], &mut head);
+        append_fields(&PACKET_HEADER, [MAGIC, self.number], &mut head);
         let context = [bits, bits, self.begin.0, self.end.0, self.packets];
-        fields(&PACKET_CONTEXT, context, &mut head);
+        append_fields(&PACKET_CONTEXT, context, &mut head);
         self.file.write_all(&head)?;
         self.file.write_all(&self.events)?;
         self.events.clear();
@@ -163,8 +179,6 @@ fn bytes(fields: &[PacketField]) -> usize {
 mod tests {
     use std::fs;
 
-    use ctp_trace::record::Start;
-
     use super::*;
     use crate::output::dataset;
 
@@ -174,7 +188,7 @@ mod tests {
     fn files(times: impl IntoIterator<Item = u64>) -> Result<usize, String> {
         let folder = tempfile::tempdir().expect("a folder");
         let written = dataset::write(folder.path(), &Start::default(), |folder| {
-            let mut streams = Streams::new(folder);
+            let mut streams = Streams::new(folder, &Start::default());
             for at in times {
                 streams.add(Nanos(at), &EVENT)?;
             }

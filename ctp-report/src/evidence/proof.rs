@@ -16,6 +16,8 @@ use crate::text::{Page, columns, escape, units};
 
 /// Minimum width of the column with the source of a step.
 const MIN_BY_COLUMNS: usize = 10;
+/// Maximum width of this column. A longer source moves its own description only.
+const MAX_BY_COLUMNS: usize = 32;
 
 /// The proof of the verdict on a coroutine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -42,10 +44,10 @@ pub struct Step {
 /// A line for each step, with the time, the thread and the description in columns.
 pub fn lines(steps: &[Step]) -> Vec<String> {
     let widest = steps.iter().map(|step| columns(&step.by)).max();
-    let width = widest.unwrap_or(0).max(MIN_BY_COLUMNS);
+    let width = widest.unwrap_or(0).clamp(MIN_BY_COLUMNS, MAX_BY_COLUMNS);
     let line = |step: &Step| {
         let moment = units::moment_ns(step.at_ns);
-        let gap = " ".repeat(width - columns(&step.by));
+        let gap = " ".repeat(width.saturating_sub(columns(&step.by)));
         format!("{moment:<15} {}{gap} {}", step.by, step.what)
     };
     steps.iter().map(line).collect()
@@ -53,7 +55,11 @@ pub fn lines(steps: &[Step]) -> Vec<String> {
 
 /// Writes the steps below the claim.
 pub fn write(page: &mut Page, steps: &[Step]) -> io::Result<()> {
-    let lines = lines(steps);
+    write_lines(page, &lines(steps))
+}
+
+/// Writes lines of steps below the claim.
+pub fn write_lines(page: &mut Page, lines: &[String]) -> io::Result<()> {
     lines
         .iter()
         .try_for_each(|line| page.line(&format!("     {line}")))

@@ -60,9 +60,13 @@ pub fn gaps_of(model: &Model, members: &[Member<'_>], threshold: Nanos) -> Vec<S
 }
 
 /// The coroutines whose waits were not told apart from others, if any.
-pub fn hidden_waits(model: &Model, members: &[Member<'_>], threshold: Nanos) -> Option<Gap> {
+pub fn waits_at_shared_sites(
+    model: &Model,
+    members: &[Member<'_>],
+    threshold: Nanos,
+) -> Option<Gap> {
     let judged = judgements(members);
-    model.trace_model.hidden_waits(judged, threshold)
+    model.trace_model.waits_at_shared_sites(judged, threshold)
 }
 
 fn judgements(members: &[Member<'_>]) -> impl Iterator<Item = (CoroutineId, Judgement)> {
@@ -70,7 +74,7 @@ fn judgements(members: &[Member<'_>]) -> impl Iterator<Item = (CoroutineId, Judg
     all.map(|(coroutine, judgement)| (coroutine.id, *judgement))
 }
 
-/// Checks the tasks of inspected processes.
+/// Checks the tasks of inspected processes. `judgements` has those of the tasks that a filter admits.
 pub fn check_inspected(model: &Model, judgements: &[InspectedJudgement]) -> Status {
     if judgements.iter().any(|judged| judged.verdict.is_stuck()) {
         return Status::CheckFailed;
@@ -83,7 +87,7 @@ pub fn check_inspected(model: &Model, judgements: &[InspectedJudgement]) -> Stat
     let mut gaps: Vec<String> = tasks
         .map(|(when, count)| format!("{}: {when}", counted(count, "task")))
         .collect();
-    if judgements.is_empty() {
+    if has_no_task(model) {
         gaps.push("no task was found".to_owned());
     }
     for (_, process) in model.trace_model.inspected() {
@@ -102,6 +106,11 @@ pub fn check_inspected(model: &Model, judgements: &[InspectedJudgement]) -> Stat
         None => Status::Fine,
         Some(caveat) => Status::Incomplete(format!("nothing looks stuck, but {caveat}")),
     }
+}
+
+fn has_no_task(model: &Model) -> bool {
+    let mut all = model.trace_model.inspected();
+    all.all(|(_, process)| process.tasks.is_empty())
 }
 
 fn has_timer(process: &InspectedProcess) -> bool {

@@ -164,7 +164,7 @@ impl<'p> Dataset<'p> {
 
     fn has_trace(&self, target: &Path) -> anyhow::Error {
         anyhow!(
-            "the trace is in {} already: to replace it, remove that folder first",
+            "the trace is in {} already: to replace it, remove that folder first, or name another",
             self.path.join(target).display()
         )
     }

@@ -97,7 +97,7 @@ pub fn report(
             pool: &pool,
             tasks: unrecorded::findings(model, names, &tasks),
             left_out: all.len() - members.len(),
-            hidden: gate::hidden_waits(model, &members, view.threshold),
+            at_shared_sites: gate::waits_at_shared_sites(model, &members, view.threshold),
         };
         let shown_tasks: usize = tasks.iter().map(|group| group.tasks.len()).sum();
         let counts = (members.len() + shown_tasks, all.len() + all_tasks);

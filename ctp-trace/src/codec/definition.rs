@@ -191,7 +191,7 @@ codes!(LeafKind {
     8 => Notification,
     9 => Task,
     10 => Output,
-    11 => Hidden,
+    11 => SharedSite,
 } else Ok(LeafKind::Unknown));
 
 fields!(Look {

@@ -45,7 +45,7 @@ pub enum Gap {
     Lost(u64),
     /// This many coroutines have waited for longer than the threshold at sites that stand for all waits of
     /// a function, so that a wait which never ends may look usual.
-    Hidden(u64),
+    SharedSites(u64),
 }
 
 impl TraceModel {
@@ -66,25 +66,25 @@ impl TraceModel {
         let mut gaps = self.gaps_of_all();
         gaps.extend(of_image);
         gaps.extend(some(lost, Gap::Lost));
-        gaps.extend(self.hidden_waits(judged, threshold));
+        gaps.extend(self.waits_at_shared_sites(judged, threshold));
         gaps
     }
 
     /// The waits that have only been compared with other waits of the same function, whatever those were for.
-    pub fn hidden_waits(
+    pub fn waits_at_shared_sites(
         &self,
         judged: impl IntoIterator<Item = (CoroutineId, Judgement)>,
         threshold: Nanos,
     ) -> Option<Gap> {
-        let hidden = judged.into_iter().filter(|(id, judgement)| {
+        let waiting = judged.into_iter().filter(|(id, judgement)| {
             judgement.verdict == Verdict::Waiting
                 && judgement.reason.is_by_length()
                 && threshold <= judgement.age
                 && self
                     .get(*id)
-                    .is_some_and(|coroutine| self.is_hidden(coroutine))
+                    .is_some_and(|coroutine| self.waits_at_shared_site(coroutine))
         });
-        some(hidden.count() as u64, Gap::Hidden)
+        some(waiting.count() as u64, Gap::SharedSites)
     }
 
     /// Gaps of the trace as a whole, which may hide any coroutine.
@@ -211,11 +211,11 @@ impl fmt::Display for Gap {
                 let coroutines = counted(count, "coroutine");
                 write!(out, "records are missing that could explain the state of {coroutines}")
             }
-            Gap::Hidden(count) => {
+            Gap::SharedSites(count) => {
                 let wait = counted_as(count, "coroutine waits", "coroutines wait");
                 write!(
                     out,
-                    "{wait} in functions whose waits were not told apart; build the program with \
+                    "{wait} in functions whose awaits all look like one; build the program with \
                      RUSTFLAGS=\"-C force-frame-pointers=yes\""
                 )
             }

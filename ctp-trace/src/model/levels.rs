@@ -25,7 +25,7 @@ struct EndedWaits {
 /// The kind of a leaf. Without optimization, all library functions share the call of `Waker::clone`: only
 /// the kind from debug info or symbols tells a lock from a timer then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Leaf {
+struct LeafKey {
     /// What the program announced.
     wait: WaitKind,
     /// What the functions of the chain wait for. Unknown if the program announced the wait, which says more.
@@ -35,7 +35,7 @@ struct Leaf {
     call: u64,
 }
 
-impl Leaf {
+impl LeafKey {
     /// Whether each wait has a time of its own, so that others say nothing about it.
     fn is_timer(&self) -> bool {
         self.wait == WaitKind::Timer || self.kind == LeafKind::Timer
@@ -48,7 +48,7 @@ pub struct Levels {
     lines: Map<(LineId, WaitKind), EndedWaits>,
     inner_calls: Map<(ProcessId, Box<[u64]>, WaitKind), EndedWaits>,
     names: Map<GroupKey, Total>,
-    leaves: Map<Leaf, EndedWaits>,
+    leaves: Map<LeafKey, EndedWaits>,
     /// For each spawn site, where all of its coroutines wait, except those that have ended; `None` if not
     /// all wait, or not at the same site.
     gathered: Map<SiteId, Option<(SiteId, WaitKind)>>,
@@ -259,10 +259,10 @@ impl TraceModel {
         }
     }
 
-    fn leaf(&self, site: SiteId, wait: WaitKind) -> Leaf {
+    fn leaf(&self, site: SiteId, wait: WaitKind) -> LeafKey {
         let (process, call) = self.lines.leaf(site);
         let is_announced = wait != WaitKind::Unknown;
-        Leaf {
+        LeafKey {
             wait,
             kind: if is_announced {
                 LeafKind::Unknown

@@ -11,16 +11,17 @@ use crate::verdict::EmptyEvidence;
 pub(super) struct SocketWaits {
     kinds: Map<SiteId, LeafKind>,
     /// The sites that stand for all waits of a function.
-    hidden: Map<SiteId, ()>,
+    shared_sites: Map<SiteId, ()>,
     /// The latest observation of each process, if all of its sockets were drained.
     drained: Map<ProcessId, Nanos>,
 }
 
 impl SocketWaits {
     pub(super) fn note_leaf(&mut self, leaf: &Leaf) {
-        if leaf.kind == LeafKind::Hidden {
-            self.hidden.insert(leaf.site, ());
+        if leaf.kind == LeafKind::SharedSite {
+            self.shared_sites.insert(leaf.site, ());
         } else {
+            self.shared_sites.remove(&leaf.site);
             self.kinds.insert(leaf.site, leaf.kind);
         }
     }
@@ -46,10 +47,11 @@ impl TraceModel {
     }
 
     /// Whether the coroutine waits at a site that stands for all waits of a function.
-    pub(super) fn is_hidden(&self, coroutine: &Coroutine) -> bool {
+    pub(super) fn waits_at_shared_site(&self, coroutine: &Coroutine) -> bool {
         let wait = coroutine.suspend();
         wait.is_some_and(|wait| {
-            wait.wait == WaitKind::Unknown && self.socket_waits.hidden.contains_key(&wait.site)
+            wait.wait == WaitKind::Unknown
+                && self.socket_waits.shared_sites.contains_key(&wait.site)
         })
     }
 

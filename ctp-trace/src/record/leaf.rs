@@ -45,7 +45,7 @@ pub enum LeafKind {
     Output,
     /// Not known, because only the call of `Waker::clone` was found. Without optimization and frame pointers,
     /// all leaf futures share this call, so the site stands for all waits of a function.
-    Hidden,
+    SharedSite,
 }
 
 impl LeafKind {
@@ -63,7 +63,7 @@ impl LeafKind {
             LeafKind::Notification => "notification",
             LeafKind::Task => "task",
             LeafKind::Output => "output",
-            LeafKind::Hidden => "hidden",
+            LeafKind::SharedSite => "shared-site",
         }
     }
 

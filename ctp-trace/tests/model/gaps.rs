@@ -130,9 +130,9 @@ fn longer_waits_that_are_not_told_apart_are_a_gap() {
     let run = event(1, 1, 10, EventKind::Run);
     let long = 9 * SECOND.0;
     for (ns, kind, gaps) in [
-        (long, LeafKind::Hidden, vec![Gap::Hidden(1)]),
+        (long, LeafKind::SharedSite, vec![Gap::SharedSites(1)]),
         (long, LeafKind::Message, vec![]),
-        (SECOND.0 / 2, LeafKind::Hidden, vec![]),
+        (SECOND.0 / 2, LeafKind::SharedSite, vec![]),
     ] {
         let trace_model = waiting_for(
             ns,

@@ -149,7 +149,7 @@ fn sockets() -> impl Strategy<Value = Record> {
 fn leaf() -> impl Strategy<Value = Record> {
     let kind = select(vec![
         LeafKind::Unknown,
-        LeafKind::Hidden,
+        LeafKind::SharedSite,
         LeafKind::Io,
         LeafKind::Timer,
         LeafKind::Lock,

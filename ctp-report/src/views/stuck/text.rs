@@ -46,7 +46,7 @@ pub struct Shown<'s> {
     /// How many coroutines the filter leaves out.
     pub left_out: usize,
     /// The coroutines whose waits were not told apart from others, if any.
-    pub hidden: Option<Gap>,
+    pub at_shared_sites: Option<Gap>,
 }
 
 /// Writes all groups, the worst first. Deadlocks are written cycle by cycle.
@@ -106,7 +106,7 @@ fn summary(page: &mut Page, shown: &Shown, threshold: Nanos) -> io::Result<()> {
             page.line("No recorded coroutine looks stuck, but tasks do that are not recorded.")?;
         } else {
             page.line(&nothing(threshold, &busy, still.as_deref()))?;
-            let caveat = gaps::caveat(shown.hidden.as_slice());
+            let caveat = gaps::caveat(shown.at_shared_sites.as_slice());
             let caveat = caveat.map(|caveat| text::capitalized(&caveat) + ".");
             caveat.map_or(Ok(()), |caveat| page.sentence("", "", &caveat))?;
         }

@@ -67,7 +67,7 @@ impl EventRecord {
 /// The folder of babeltrace with its libraries, if installed.
 fn installed() -> Option<PathBuf> {
     let root = viewers().join("babeltrace/root");
-    if !root.join("usr/bin/babeltrace2").exists() {
+    if !cfg!(target_arch = "x86_64") || !root.join("usr/bin/babeltrace2").exists() {
         eprintln!("SKIPPED: no babeltrace");
         return None;
     }
@@ -156,16 +156,23 @@ fn filtered_event_records_are_fewer() {
     };
     let test_dir = TestDir::new();
     let args = ["-i", "lost_wakeup.data", "--export", "ctf", "-o", "some"];
-    let some = [&args[..], &["--id", "7", "--time", "1s,2s"]].concat();
+    let some = [&args[..], &["--id", "7", "--time", "100ms,500ms"]].concat();
     let output = test_dir.report(&some);
     assert!(output.status.success(), "{}", stderr(&output));
     let records = read(&root, &test_dir.path("some"));
-    assert!(!records.is_empty());
     assert_eq!(ids(&records, |_| true), BTreeSet::from([7]));
-    let in_time = |record: &EventRecord| (1_000_000_000..=2_000_000_000).contains(&record.at_ns);
-    let outside = records.iter().filter(|record| !in_time(record));
+    assert!(
+        records
+            .iter()
+            .all(|record| record.label("name") == "session")
+    );
     // The verdict is that at the end.
-    assert!(outside.into_iter().all(|record| record.class == "verdict"));
+    let (verdicts, others): (Vec<_>, Vec<_>) =
+        { records.iter() }.partition(|record| record.class == "verdict");
+    assert_eq!(verdicts.len(), 1);
+    assert!(10 < others.len());
+    let in_time = |record: &&EventRecord| (100_000_000..=500_000_000).contains(&record.at_ns);
+    assert!(others.iter().all(in_time));
 }
 
 // CT-20

@@ -170,7 +170,7 @@ fn fields(group: &TaskGroup, findings: &Findings) -> Vec<(&'static str, Vec<Stri
     behind.sort_unstable();
     behind.dedup();
     let behind = (!behind.is_empty()).then(|| format!("task {}", text::few(&behind)));
-    let mut holders = findings.locks.holders(&tasks);
+    let mut holders = findings.locks.describe_holders(&tasks);
     holders.extend(owners::holders(&tasks, findings.threads));
     vec![
         ("waits for", awaits),
@@ -289,9 +289,9 @@ fn holders_first<'m>(
     mut groups: Vec<&'m TaskGroup<'m>>,
     findings: &Findings,
 ) -> Vec<&'m TaskGroup<'m>> {
-    groups.sort_by_key(|group| {
-        let tasks: Vec<&InspectedTask> = group.tasks.iter().map(|member| member.task).collect();
-        findings.locks.awaited(&tasks).is_empty()
+    groups.sort_by_cached_key(|group| {
+        let mut tasks = group.tasks.iter();
+        !tasks.any(|member| findings.locks.has_awaited(member.task))
     });
     groups
 }
@@ -323,16 +323,18 @@ fn row(group: &TaskGroup, findings: &Findings) -> String {
     let at = at.map(|at| format!(" {at}"));
     let point = suspension(group.site.suspension);
     let mut waits = resources::waits(&tasks, findings.now);
-    let mut holders = findings.locks.holders(&tasks);
+    let mut holders = findings.locks.describe_holders(&tasks);
     holders.extend(owners::holders(&tasks, findings.threads));
     if !holders.is_empty() {
         waits.push(format!("held by {}", holders.join(", ")));
     }
-    let awaited = findings.locks.awaited(&tasks).into_iter();
-    waits.extend(awaited.map(|lock| format!("holds {lock}")));
+    let held = findings.locks.describe_awaited(&tasks);
+    let held = held
+        .map(|locks| format!("; holds {locks}"))
+        .unwrap_or_default();
     let colon = if waits.is_empty() { "" } else { ": " };
     format!(
-        "{count} x {function}{}{point}{colon}{}",
+        "{count} x {function}{}{point}{colon}{}{held}",
         at.unwrap_or_default(),
         waits.join(", ")
     )

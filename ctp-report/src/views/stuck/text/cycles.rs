@@ -148,12 +148,13 @@ fn link(page: &mut Page, link: &Link, names: &Names) -> io::Result<()> {
 
 fn proof(page: &mut Page, steps: &[Step], view: &StuckView) -> io::Result<()> {
     page.line("  proof:")?;
-    let (first, between, last) = ends(steps, view);
-    proof::write(page, first)?;
+    let lines = proof::lines(steps);
+    let (first, between, last) = ends(&lines, view);
+    proof::write_lines(page, first)?;
     if 0 < between {
         let others = units::counted(between as u64, "other record");
         page.line(&format!("     .. {others}   (--ids shows all)"))?;
     }
-    proof::write(page, last)?;
+    proof::write_lines(page, last)?;
     page.gap()
 }
