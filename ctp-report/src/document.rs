@@ -7,6 +7,7 @@ pub mod hints;
 pub mod inspection;
 pub mod json;
 mod links;
+pub mod whole_trace;
 
 use std::fmt::Display;
 use std::io::{self, Write};

@@ -28,11 +28,8 @@ use ctp_trace::TraceModel;
 use ctp_trace::record::Record;
 
 use crate::config::{Config, StuckView, TableFormat, TablesView};
-use crate::document;
-use crate::evidence::selection::Selection;
-use crate::load::{self, Input, Model};
-use crate::names::Names;
-use crate::names::call_stacks::CallStacks;
+use crate::document::whole_trace::WholeTrace;
+use crate::document::{self, whole_trace};
 use crate::output::dataset;
 use crate::text::units;
 use crate::views::stuck;
@@ -40,59 +37,27 @@ use rows::Rows;
 use schema::TABLES;
 use value::TableWriter;
 
-/// What the rows are made from, apart from the records.
-struct Source<'s> {
-    input: &'s Input<'s>,
-    /// The whole trace.
-    whole: &'s Model,
-    /// The trace, as if only the selected coroutines existed.
-    model: &'s Model,
-    /// The selected coroutines and time.
-    selection: &'s Selection,
-    /// The whole trace until processes dropped their coroutines in order to end, from which verdicts
-    /// follow.
-    judged: &'s Model,
-    names: &'s Names,
-    stacks: &'s CallStacks,
-}
-
-/// Writes the tables. The first pass over the trace collects names, and the second writes rows as
-/// records are read.
+/// Writes the tables. Rows are written as records are read.
 ///
 /// # Errors
 /// If the trace cannot be read or has no coroutine, or the output cannot be written.
 pub fn show(config: &Config, view: &TablesView, out: &mut dyn Write) -> Result<()> {
-    let input = load::open(config)?;
-    let (model, mut names, selection) = document::select(config, &input)?;
-    let earlier = input.before_shutdown(&model)?;
-    let judged = earlier.as_ref().unwrap_or(&model);
-    let stacks = document::call_stacks(config, &input, judged, &mut names);
-    document::warn(&model);
-    document::notice(names.misses());
-    let selected = selection.model(&input)?;
-    let source = Source {
-        input: &input,
-        whole: &model,
-        model: selected.as_ref().unwrap_or(&model),
-        selection: &selection,
-        judged,
-        names: &names,
-        stacks: &stacks,
-    };
-    let path = write(view, &source)?;
-    let events = units::counted(model.trace_model.totals().events, "event");
-    let message = format!(
-        "wrote {} ({events} and {} tables)",
-        path.display(),
-        TABLES.len()
-    );
+    let message = whole_trace::export(config, |trace| {
+        let path = write(view, trace)?;
+        let events = units::counted(trace.whole.trace_model.totals().events, "event");
+        Ok(format!(
+            "wrote {} ({events} and {} tables)",
+            path.display(),
+            TABLES.len()
+        ))
+    })?;
     document::confirm(config, Some(message), out)
 }
 
 /// Writes the tables in the requested format. Returns the path of the folder or file.
-fn write(view: &TablesView, source: &Source<'_>) -> Result<PathBuf> {
-    let (start, output) = (&source.model.start, view.output.as_path());
-    let fill = |writer: &mut dyn TableWriter| fill(&view.judged, source, writer);
+fn write(view: &TablesView, trace: &WholeTrace<'_>) -> Result<PathBuf> {
+    let (start, output) = (&trace.model.start, view.output.as_path());
+    let fill = |writer: &mut dyn TableWriter| fill(&view.judged, trace, writer);
     match view.format {
         TableFormat::Csv => dataset::write(output, start, |folder| {
             fill(&mut csv::CsvFiles::create(folder)?)
@@ -107,18 +72,18 @@ fn write(view: &TablesView, source: &Source<'_>) -> Result<PathBuf> {
 }
 
 /// Writes all rows of the trace.
-fn fill(view: &StuckView, source: &Source<'_>, writer: &mut dyn TableWriter) -> Result<()> {
-    let selection = source.selection;
-    let mut rows = Rows::new((source.model, source.names), selection, writer);
-    rows.definitions(source.whole);
+fn fill(view: &StuckView, trace: &WholeTrace<'_>, writer: &mut dyn TableWriter) -> Result<()> {
+    let selection = trace.selection;
+    let mut rows = Rows::new((trace.model, trace.names), selection, writer);
+    rows.definitions(trace.whole);
     let take = |trace_model: &TraceModel, record: &Record| rows.take(trace_model, record);
     let admit = |record: &Record| selection.keeps(record);
-    source.input.part_with(admit, take)?;
+    trace.input.part_with(admit, take)?;
     rows.finish()?;
-    let judged = (source.judged, source.names, source.stacks);
+    let judged = (trace.judged, trace.names, trace.stacks);
     stuck::explain(view, judged, |explained| {
         match selection.has(explained.member.0.id) {
-            true => rows.verdict(source.judged, explained),
+            true => rows.verdict(trace.judged, explained),
             false => Ok(()),
         }
     })?;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::facts::Sum;
+use super::facts::{Sum, line_of};
 use super::{export_all, stderr, viewers};
 use crate::test_dir::TestDir;
 
@@ -52,15 +52,7 @@ impl EventRecord {
     /// `session.rs:17`, or nothing for a place without a line.
     fn place(&self) -> String {
         let last = self.label("place").rsplit(' ').next().unwrap_or_default();
-        let line = last
-            .rsplit_once(':')
-            .filter(|(file, _)| !file.ends_with(':'));
-        let has_line = line.is_some_and(|(_, line)| line.parse::<u32>().is_ok());
-        if has_line {
-            last.to_owned()
-        } else {
-            String::new()
-        }
+        line_of(last)
     }
 }
 

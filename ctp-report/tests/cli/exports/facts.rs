@@ -132,3 +132,12 @@ fn place(place: &Place) -> String {
         _ => String::new(),
     }
 }
+
+/// The last word of a displayed place if that is a file and line, such as `session.rs:17`, or nothing.
+pub fn line_of(last_word: &str) -> String {
+    let line = last_word.rsplit_once(':');
+    let line = line.filter(|(file, _)| !file.ends_with(':'));
+    let has_line = line.is_some_and(|(_, line)| line.parse::<u32>().is_ok());
+    let line = if has_line { last_word } else { "" };
+    line.to_owned()
+}

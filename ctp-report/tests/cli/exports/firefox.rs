@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::facts::Sum;
+use super::facts::{Sum, line_of};
 use super::{export_all, stderr, viewers};
 use crate::test_dir::TestDir;
 
@@ -51,15 +51,7 @@ impl Marker {
     /// `session.rs:17`, or nothing for a place without a line.
     fn place(&self) -> String {
         let last = self.text("what").rsplit(' ').next().unwrap_or_default();
-        let line = last
-            .rsplit_once(':')
-            .filter(|(file, _)| !file.ends_with(':'));
-        let has_line = line.is_some_and(|(_, line)| line.parse::<u32>().is_ok());
-        if has_line {
-            last.to_owned()
-        } else {
-            String::new()
-        }
+        line_of(last)
     }
 
     fn thread_and_start(&self) -> (&str, u64) {
