@@ -12,7 +12,7 @@ mod threads;
 use std::io;
 
 use ctp_trace::model::{Gap, gaps};
-use ctp_trace::record::Nanos;
+use ctp_trace::record::{LeafKind, Nanos};
 use ctp_trace::verdict::{Fact, Reason, Verdict};
 
 use crate::config::StuckView;
@@ -325,6 +325,8 @@ const FRAMES: &str =
     "to see who awaits whom: build the program with RUSTFLAGS=\"-C force-frame-pointers=yes\"";
 const PRECISE: &str =
     "to see where in the function they wait: record with ctp-record --precise-chains";
+const HOLDERS: &str =
+    "to see which coroutine holds the lock: let locks call acquired and released (docs/tokio.md)";
 
 /// Writes the commands that the user may want next. `tool` is the command line with the trace, and `by_name`
 /// says whether the trace holds totals by name.
@@ -342,11 +344,13 @@ pub fn hints(
         .then(|| FRAMES.to_owned());
     let is_unchained = groups.iter().any(|group| is_unchained(group, names));
     let precise = is_unchained.then(|| PRECISE.to_owned());
+    let holders = groups.iter().any(waits_for_unannounced_lock);
     let next = check
         .into_iter()
         .chain([hints::how_to_see(tool, by_name)])
         .chain(rebuild)
-        .chain(precise);
+        .chain(precise)
+        .chain(holders.then(|| HOLDERS.to_owned()));
     page.list("", "", hints::GAP, &next.collect::<Vec<_>>())
 }
 
@@ -358,4 +362,10 @@ fn is_unchained(group: &Group, names: &Names) -> bool {
         Fact::NotWoken | Fact::WokenNotRun
     );
     is_kept && group.verdict().is_stuck() && names.is_unchained(group.place.site)
+}
+
+/// Whether a stuck group waits for a lock that does not report its holders.
+fn waits_for_unannounced_lock(group: &Group) -> bool {
+    let leaf = group.members.leaf.as_ref();
+    group.verdict().is_stuck() && leaf.is_some_and(|leaf| leaf.kind == LeafKind::Lock)
 }
