@@ -209,7 +209,6 @@ fn no_half_file_stays_if_the_disk_is_full() {
         ("--export chrome -o", "new.json"),
         ("--export speedscope -o", "new.json"),
         ("--export otlp -o", "new.json"),
-        ("--export perfetto -o", "new.gz"),
         ("--export csv-tables -o", "new"),
         ("--export ctf -o", "new"),
         #[cfg(feature = "parquet")]
