@@ -178,9 +178,10 @@ impl LeafFunctions {
             }
         }
         let has_only_the_call = addresses.len() == ADDRESSES_WITHOUT_FRAME_POINTERS;
-        match has_leaf || !has_only_the_call {
-            true => kind,
-            false => LeafKind::SharedSite,
+        if has_only_the_call && !has_leaf {
+            LeafKind::SharedSite
+        } else {
+            kind
         }
     }
 

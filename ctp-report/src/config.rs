@@ -1,6 +1,7 @@
 //! The configuration of a run, as parsed from the command line.
 
 pub mod filter;
+mod folders;
 pub mod ignore;
 pub mod rules;
 
@@ -14,6 +15,8 @@ use crate::config::filter::{Filter, TimeSelects};
 use crate::config::ignore::Ignore;
 use crate::config::rules::Rule;
 use crate::text::Width;
+
+pub use folders::{CtfView, TableFormat, TablesView};
 
 /// The trace that is read by default.
 pub const DEFAULT_INPUT: &str = "ctp.data";
@@ -382,39 +385,6 @@ pub enum TrackFormat {
     Perfetto,
     /// Spans of OpenTelemetry, as lines of JSON.
     Otlp,
-}
-
-/// Output and format of exported tables.
-#[derive(Clone, Debug)]
-pub struct TablesView {
-    /// The format.
-    pub format: TableFormat,
-    /// The folder or the file.
-    pub output: PathBuf,
-    /// What to judge as stuck.
-    pub judged: StuckView,
-}
-
-/// Output in the Common Trace Format.
-#[derive(Clone, Debug)]
-pub struct CtfView {
-    /// The folder.
-    pub output: PathBuf,
-    /// What to judge as stuck.
-    pub judged: StuckView,
-}
-
-/// Formats of tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TableFormat {
-    /// A folder of a dataset, with comma-separated values.
-    Csv,
-    /// A folder of a dataset, with Parquet files.
-    #[cfg(feature = "parquet")]
-    Parquet,
-    /// An SQLite database.
-    #[cfg(feature = "sqlite")]
-    Sqlite,
 }
 
 /// Formats for the tools of coroTracer, with its six columns.

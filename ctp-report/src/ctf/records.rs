@@ -274,9 +274,7 @@ impl<'a> EventRecords<'a> {
             .places
             .entry((site, coroutine.name))
             .or_insert_with(|| {
-                let function = names.function(site, model.trace_model.name(coroutine.name));
-                let at = names.short(site);
-                let place = at.map_or_else(|| function.clone(), |at| format!("{function} {at}"));
+                let place = names.place_of(model, coroutine, site);
                 labels.number(LabelSet::Places, &place)
             });
         Value::U32(*number)

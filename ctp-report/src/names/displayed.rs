@@ -29,6 +29,15 @@ impl Names {
             .unwrap_or_else(|| self.function(coroutine.spawn_site, ""))
     }
 
+    /// The function and line where the coroutine is: `read_frame main.rs:64`.
+    pub fn place_of(&self, model: &Model, coroutine: &Coroutine, site: SiteId) -> String {
+        let function = self.function(site, model.trace_model.name(coroutine.name));
+        match self.short(site) {
+            Some(at) => format!("{function} {at}"),
+            None => function,
+        }
+    }
+
     /// The name, if the program chose the name. `None` for the path of a type.
     pub fn given(&self, name: &str) -> Option<String> {
         self.called(name).filter(|_| !name.contains("::"))

@@ -211,14 +211,16 @@ impl fmt::Display for Gap {
                 let coroutines = counted(count, "coroutine");
                 write!(out, "records are missing that could explain the state of {coroutines}")
             }
-            Gap::SharedSites(count) => {
-                let wait = counted_as(count, "coroutine waits", "coroutines wait");
-                write!(
-                    out,
-                    "{wait} in functions whose awaits all look like one; build the program with \
-                     RUSTFLAGS=\"-C force-frame-pointers=yes\""
-                )
-            }
+            Gap::SharedSites(count) => write_shared_sites(count, out),
         }
     }
+}
+
+fn write_shared_sites(count: u64, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let wait = counted_as(count, "coroutine waits", "coroutines wait");
+    write!(
+        out,
+        "{wait} in functions whose awaits all look like one; build the program with \
+         RUSTFLAGS=\"-C force-frame-pointers=yes\""
+    )
 }

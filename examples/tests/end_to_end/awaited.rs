@@ -331,3 +331,23 @@ fn without_frame_pointers_the_report_says_how_to_get_chains() {
     let hint = "to see who awaits whom: build the program with RUSTFLAGS=";
     assert_eq!(text.matches(hint).count(), 1, "{text}");
 }
+
+// CT-15
+#[test]
+#[cfg(all(debug_assertions, target_arch = "x86_64"))] // Otherwise, the leaf is known.
+fn hangs_that_need_frame_pointers_do_not_pass() {
+    let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
+    if flags.contains("force-frame-pointers") {
+        eprintln!("SKIPPED: the program has frame pointers");
+        return;
+    }
+    let directory = tempdir().expect("room");
+    record(directory.path(), "zoo_forgotten_permits", &[]);
+    let checked = report(directory.path(), &["--stuck", "--fail"]);
+    assert_eq!(checked.status.code(), Some(4));
+    let page = String::from_utf8(checked.stdout).expect("text");
+    let words: Vec<&str> = page.split_whitespace().collect();
+    let uncertain = "coroutines wait in functions whose awaits all look like one; build the program \
+                     with RUSTFLAGS=\"-C force-frame-pointers=yes\".";
+    assert!(words.join(" ").contains(uncertain), "{page}");
+}

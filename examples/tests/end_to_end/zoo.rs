@@ -484,23 +484,3 @@ fn zoo_programs_match_the_table() {
         .iter()
         .for_each(|program| assert_eq!(row(program).len(), 5));
 }
-
-// CT-15
-#[test]
-#[cfg(all(debug_assertions, target_arch = "x86_64"))] // Otherwise, the leaf is known.
-fn hangs_that_need_frame_pointers_do_not_pass() {
-    let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
-    if flags.contains("force-frame-pointers") {
-        eprintln!("SKIPPED: the program has frame pointers");
-        return;
-    }
-    let directory = tempdir().expect("room");
-    record(directory.path(), "zoo_forgotten_permits", &[]);
-    let checked = report(directory.path(), &["--stuck", "--fail"]);
-    assert_eq!(checked.status.code(), Some(4));
-    let page = String::from_utf8(checked.stdout).expect("text");
-    let words: Vec<&str> = page.split_whitespace().collect();
-    let uncertain = "coroutines wait in functions whose awaits all look like one; build the program \
-                     with RUSTFLAGS=\"-C force-frame-pointers=yes\".";
-    assert!(words.join(" ").contains(uncertain), "{page}");
-}

@@ -44,14 +44,8 @@ impl<'a> Texts<'a> {
 
     /// The function and place of a site: `read_frame main.rs:64`.
     pub fn place(&self, coroutine: &Coroutine, site: SiteId) -> Rc<str> {
-        self.places.get((coroutine.name, site), || {
-            let name = self.model.trace_model.name(coroutine.name);
-            let function = self.names.function(site, name);
-            match self.names.short(site) {
-                Some(at) => format!("{function} {at}").into(),
-                None => function.into(),
-            }
-        })
+        let place = || self.names.place_of(self.model, coroutine, site).into();
+        self.places.get((coroutine.name, site), place)
     }
 
     /// File and line of a site, or module and offset.
