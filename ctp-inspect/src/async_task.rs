@@ -6,7 +6,8 @@
 //! 2. [`header`]: a word of writable memory with the address of a vtable begins a task.
 //! 3. [`references`]: words with the address of a task are wakers, in queues, or on a stack. At least
 //!    one such word leads to each task.
-//! 4. [`active`]: of the wakers, some are only kept by an executor, to drop its tasks at the end.
+//! 4. [`active`]: an executor keeps a waker of each task, only to drop the tasks at its end. These wakers are found, and
+//!    not counted.
 
 pub mod active;
 pub mod header;
@@ -69,8 +70,8 @@ impl Finder for AsyncTaskFinder {
 type Searched<'t> = (&'t dyn Target, &'t WritableMemory, &'t StackRanges);
 
 impl AsyncTaskFinder {
-    /// The references to these candidates: in stacks, and among the words that were collected elsewhere. All memory is
-    /// searched for the addresses of the candidates without such references.
+    /// The references to these candidates, in stacks and among the collected `words`. For candidates without such
+    /// references, all memory is searched.
     fn references(
         &mut self,
         searched @ (_, memory, stacks): Searched<'_>,
@@ -99,7 +100,7 @@ impl AsyncTaskFinder {
         found
     }
 
-    /// Searches these parts of memory for references to tasks, and adds those that were collected.
+    /// Searches these parts of memory for references to tasks, and adds the collected references among `words`.
     fn search(
         &mut self,
         (target, _, stacks): Searched<'_>,
@@ -148,8 +149,9 @@ impl AsyncTaskFinder {
         tasks.collect()
     }
 
-    /// The versions of async-task; without a number if there are tasks but no path of async-task. Without both, what
-    /// looks like a vtable of async-task is none.
+    /// The names and versions of async-task in the process. The version is left out if there are tasks, but the modules
+    /// have no path of async-task. Without tasks and paths, the list is empty: the vtables that were found only look like
+    /// those of async-task.
     fn runtimes(&self, has_tasks: bool) -> Vec<String> {
         if self.index.versions.is_empty() && has_tasks {
             return vec!["async-task".to_owned()];

@@ -6,14 +6,14 @@ use crate::target::Target;
 
 use super::state::StateWord;
 
-/// Where the state is, counted from the header. The vtable is at the start.
+/// Bytes from the start of the header to the state. The vtable is at the start.
 pub const STATE_OFFSET: u64 = 8;
-/// Where the waker of another task is that awaits this task, counted from the header.
+/// Bytes from the start of the header to the waker of the task that awaits this task.
 pub const AWAITER_OFFSET: u64 = 16;
 /// The smallest size of a header.
 pub const HEADER_BYTES: u64 = 32;
 
-/// The first words of a task: the vtable, the state, and the waker of another task that awaits this task.
+/// The first words of a task: the vtable, the state, and the waker of the task that awaits this task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskHeader {
     /// Address of the header.
@@ -22,7 +22,7 @@ pub struct TaskHeader {
     pub vtable: u64,
     /// State and references.
     pub state: StateWord,
-    /// The two words of the other task's waker.
+    /// The two words of the waker of the task that awaits this task.
     pub awaiter: [u64; 2],
 }
 
@@ -44,8 +44,8 @@ impl TaskHeader {
         })
     }
 
-    /// Whether these can be the words of a task that has not ended. The state must agree with the waker: without a
-    /// waker, the address of its vtable is 0.
+    /// Whether these can be the words of a task that has not ended. The state must agree with the waker: if no waker is
+    /// registered, the address of the waker's vtable is 0.
     pub fn is_plausible(&self) -> bool {
         let is_awaiter_plausible = match self.state.has_awaiter() {
             Some(true) => self.awaiter != [0, 0],
@@ -55,8 +55,8 @@ impl TaskHeader {
         self.state.is_alive() && is_awaiter_plausible
     }
 
-    /// Whether references prove that these are the words of a task: its executor, a waker, a queue or a handle leads to
-    /// each task.
+    /// Whether references prove that these are the words of a task. At least an executor, a waker, a queue or a handle
+    /// refers to each task.
     pub fn is_proven_by(&self, references: &References) -> bool {
         0 < references.in_heap || !references.stacks.is_empty() || references.has_wakers()
     }

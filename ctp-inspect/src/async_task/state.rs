@@ -1,5 +1,5 @@
-//! [`StateWord`]: the state and the references of a task of async-task. The word has had the same layout in all versions
-//! 4.
+//! [`StateWord`]: the state and the number of references of a task of async-task. The layout of this word is the same
+//! in all versions 4.x.
 
 use ctp_trace::record::TaskState;
 
@@ -24,9 +24,9 @@ pub struct StateWord(pub u64);
 impl StateWord {
     /// Whether this can be the word of a task that has not ended.
     ///
-    /// A task is freed when it has neither references nor a handle, and this word is then left behind. So a freed task
-    /// never looks alive, unless its memory has another content by now. A task that was cancelled exists until its
-    /// executor runs it once more.
+    /// A task is freed when it has neither references nor a handle. The word then stays in memory without both, so a
+    /// freed task looks alive only after its memory was written again. A cancelled task exists until its executor runs
+    /// it once more.
     pub fn is_alive(self) -> bool {
         let references = self.references();
         let has_owner = 0 < references || self.has(TASK);
@@ -61,8 +61,8 @@ impl StateWord {
         }
     }
 
-    /// The number of wakers: all references but that of the thread or queue that has the task. The waker in an
-    /// executor's list of active tasks counts too. The handle of a task is no reference.
+    /// The number of wakers: all references except that of the thread that polls the task or the queue that holds it.
+    /// The waker in an executor's list of active tasks is counted. The handle of a task is no reference.
     pub fn wakers(self) -> u32 {
         let others = u64::from(self.is_active());
         u32::try_from(self.references().saturating_sub(others)).unwrap_or(u32::MAX)
@@ -72,7 +72,7 @@ impl StateWord {
         self.0 >> REFERENCE_SHIFT
     }
 
-    /// Whether a thread polls the task, or a queue has it.
+    /// Whether a thread polls the task, or a queue holds it.
     fn is_active(self) -> bool {
         self.is_running() || self.has(SCHEDULED)
     }

@@ -1,9 +1,9 @@
-//! Boxed futures, which are known by the vtable beside their address.
+//! Reads boxed futures (`dyn Future`). The vtable next to the address of such a future determines its type.
 
 use ctp_trace::record::TaskId;
 
 use super::known::is_body;
-use super::memory::Pages;
+use super::pages::Pages;
 use super::plausible::is_plausible;
 use super::view::{Value, View};
 use super::waker::WakerOwner;
@@ -11,10 +11,10 @@ use super::{Awaits, MAX_READINGS, MAX_WRAPPERS, TaskAwaits, is_wrapper, shown};
 use crate::target::Target;
 use crate::types::StaticVariable;
 
-/// A boxed future, as its memory says.
+/// What the memory of a boxed future says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BoxedFuture {
-    /// Whether the future was polled, or has ended.
+    /// Whether the future was never polled, waits, or has ended.
     pub state: BoxedState,
     /// What the future waits for and holds. The wakers are those of an unknown owner, so none are listed.
     pub awaits: TaskAwaits,
@@ -23,12 +23,12 @@ pub struct BoxedFuture {
 /// How far a boxed future has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BoxedState {
-    /// Waits, or of a type without a known state.
+    /// The future waits, or its type has no known state.
     #[default]
     Suspended,
-    /// Was never polled.
+    /// The future was never polled.
     NotStarted,
-    /// Has returned or panicked, and was not dropped.
+    /// The future has returned or panicked, and was not dropped.
     Finished,
 }
 
@@ -38,14 +38,14 @@ impl Awaits {
         self.types.future_vtables(target, address)
     }
 
-    /// The static variable with an address.
+    /// The static variable that contains this address.
     pub fn static_at(&self, target: &dyn Target, address: u64) -> Option<StaticVariable> {
         self.types.static_at(target, address)
     }
 
-    /// Whether the memory at `address` can be a future of the type with this vtable. Memory that was freed and reused
-    /// usually cannot.
-    pub fn may_be_boxed(&self, target: &dyn Target, address: u64, vtable: u64) -> bool {
+    /// Whether the memory at `address` can be a future of the type with this vtable. This is usually false for memory
+    /// that was freed and reused, and true if the type is unknown.
+    pub fn may_be_future(&self, target: &dyn Target, address: u64, vtable: u64) -> bool {
         let Some(of) = self.types.of_vtable(target, vtable) else {
             return true;
         };
@@ -55,10 +55,10 @@ impl Awaits {
         })
     }
 
-    /// Reads a boxed future. `tasks` returns the task with its header at an address.
+    /// Reads the boxed future with this address and vtable. `tasks` returns the task with its header at an address.
     ///
-    /// The result has only a gap if the future keeps changing, and is empty if its type is unknown.
-    pub fn of_boxed(
+    /// The result has only a gap if the type of the future is unknown or ambiguous, or if the future keeps changing.
+    pub fn read_boxed(
         &self,
         (address, vtable): (u64, u64),
         target: &dyn Target,
@@ -93,7 +93,7 @@ impl Awaits {
     }
 }
 
-/// The state of the body of an async function or block, which may be inside wrappers.
+/// The state of a future: that of the async function or block that it is, or that it wraps.
 fn state(view: &View<'_>, future: Value) -> BoxedState {
     match body(view, future).and_then(|body| view.variant_name(body)) {
         Some((name, _)) if name == "Unresumed" => BoxedState::NotStarted,
@@ -102,6 +102,7 @@ fn state(view: &View<'_>, future: Value) -> BoxedState {
     }
 }
 
+/// The body of the async function or block that a future is, or that it wraps.
 fn body(view: &View<'_>, future: Value) -> Option<Value> {
     let mut next = view.unwrapped(future);
     for _ in 0..MAX_WRAPPERS {

@@ -1,6 +1,6 @@
 //! Futures that contain futures: combinators, boxes, `select!` and `join!`.
 
-use super::frame::Walk;
+use super::walk::Walk;
 use super::known::{Leaf, is_body, known};
 use super::search::{find_first, owned_bodies};
 use super::shown;
@@ -22,7 +22,7 @@ impl Walk<'_> {
             self.add_gap("the state of a future cannot be read");
             return;
         };
-        self.push(depth, shown(layout));
+        self.add_frame(depth, shown(layout));
         for inner in parts {
             self.follow(inner, depth + 1);
         }
@@ -33,7 +33,7 @@ impl Walk<'_> {
         match future_parts(self.view, future).as_deref() {
             Some(&[inner]) => self.follow(inner, depth),
             Some([]) => {}
-            _ => self.end_unknown(shown(layout), depth),
+            _ => self.add_unknown_leaf(shown(layout), depth),
         }
     }
 
@@ -64,17 +64,17 @@ impl Walk<'_> {
         if is_pointer(layout) {
             match self.view.target(future) {
                 Some(inner) => self.follow(inner, depth),
-                None => self.end_unknown(layout.name.clone(), depth),
+                None => self.add_unknown_leaf(layout.name.clone(), depth),
             }
             return;
         }
         match self.inner_future(future) {
             Some(inner) => {
-                self.push(depth, shown(layout));
+                self.add_frame(depth, shown(layout));
                 self.follow_unproven(inner, depth + 1);
             }
             None if self.follow_set(future, layout, depth) => {}
-            None => self.end(future, layout, Leaf::Other, depth),
+            None => self.add_leaf(future, layout, Leaf::Other, depth),
         }
     }
 
@@ -114,12 +114,12 @@ impl Walk<'_> {
             .first()
             .and_then(|member| part(future, member));
         let Some(closure) = closure else {
-            self.end_closure(depth);
+            self.add_closure(depth);
             return;
         };
         let path = self.view.path(closure);
         if path.starts_with("tokio::sync::mpsc::") && path.contains("::recv") {
-            self.end(closure, layout, Leaf::Receive, depth);
+            self.add_leaf(closure, layout, Leaf::Receive, depth);
             return;
         }
         if path.starts_with("tokio::task::join_set::") && self.follow_join_set(closure, depth) {
@@ -133,10 +133,10 @@ impl Walk<'_> {
         }
         let branches = captured_futures(self.view, closure);
         if branches.is_empty() {
-            self.end_closure(depth);
+            self.add_closure(depth);
             return;
         }
-        self.push(depth, "std::future::PollFn".to_owned());
+        self.add_frame(depth, "std::future::PollFn".to_owned());
         let is_known = self.take_expanded();
         for branch in branches {
             if is_known {

@@ -1,10 +1,10 @@
-//! Locks that a suspended future holds, according to the guards among its variables, and channels of which the future
-//! has the only receiver.
+//! Finds the locks that a suspended future holds, from the guards among its variables, and the channels of which the
+//! future has the only receiver.
 //!
-//! A variable that was moved elsewhere may still be in memory, so a guard counts only if it is certain that
-//! it was not moved. Where a function may move a variable on some paths only, the compiler adds a drop flag,
-//! a `bool` without a name. Where panics unwind, such paths exist for every guard that was borrowed and then
-//! moved. So a guard holds its lock if panics unwind and no drop flag is false.
+//! The bytes of a variable stay in memory after the variable was moved. So a guard counts only if it was certainly not
+//! moved. If a function moves a variable on some of its paths only, the compiler adds a drop flag, a `bool` without a
+//! name. If panics unwind, such paths exist for every guard that was borrowed and then moved. So a guard holds its lock
+//! if panics unwind and no drop flag is false.
 
 mod smol_guard;
 
@@ -33,7 +33,7 @@ pub(crate) enum Owned {
 /// The maximum depth at which guards are searched for in a type.
 const MAX_DEPTH: u32 = 8;
 
-/// The locks that the variables of a suspended body hold.
+/// The locks and channels that the variables of a suspended body hold. `frame` is the index of the body's frame.
 pub(super) fn held_locks(
     view: &View<'_>,
     body: TypeRef,
@@ -63,8 +63,7 @@ pub(super) fn held_locks(
     held
 }
 
-/// Whether guards are among the variables, but it is unknown whether they were moved, because panics are not known to
-/// unwind.
+/// Whether the variables may own guards, of which it is unknown whether they were moved: panics are not known to unwind.
 pub(super) fn are_guards_unknown(view: &View<'_>, body: TypeRef, contents: Value) -> bool {
     let does_unwind = view.types.does_unwind(contents.of) == Some(true);
     !does_unwind
@@ -91,18 +90,18 @@ fn owned_by(view: &View<'_>, member: &Member) -> Owned {
 
 /// What a value of this type may be or own.
 fn owned_by_type(view: &View<'_>, of: TypeRef, depth: u32) -> Owned {
-    if let Some(known) = view.facts.guards.borrow().get(&of) {
+    if let Some(known) = view.facts.owned.borrow().get(&of) {
         return *known;
     }
     // Ends the recursion for a type that contains itself: the inner value adds nothing.
-    view.facts.guards.borrow_mut().insert(of, Owned::Nothing);
+    view.facts.owned.borrow_mut().insert(of, Owned::Nothing);
     let layout = view.types.layout(of).filter(|_| depth < MAX_DEPTH);
     let owned = layout.map_or(Owned::Nothing, |layout| {
         let parts = owned_types(&layout).into_iter();
         let parts = parts.map(|part| owned_by_type(view, part, depth + 1));
         parts.fold(kind_of(&layout), Owned::max)
     });
-    view.facts.guards.borrow_mut().insert(of, owned);
+    view.facts.owned.borrow_mut().insert(of, owned);
     owned
 }
 
@@ -145,29 +144,29 @@ fn kind_of(layout: &Type) -> Owned {
     }
 }
 
-/// Whether a type is a guard. A receiver counts as a guard, because senders wait for room as others wait
-/// for the lock of a guard.
-fn is_guard(layout: &Type) -> bool {
+/// Whether a type is a guard or a receiver. A receiver is treated as a guard, because senders wait for room in its
+/// channel as coroutines wait for the lock of a guard.
+fn is_guard_or_receiver(layout: &Type) -> bool {
     kind_of(layout) != Owned::Nothing
 }
 
 /// Whether it is certain that no variable was moved.
 pub(super) fn are_variables_present(view: &View<'_>, contents: Value) -> bool {
-    moved(view, contents) == Some(0)
+    moved_count(view, contents) == Some(0)
 }
 
-/// Whether no more variables were moved than there are senders. A program usually drops its own sender before it
-/// reads from a channel, to learn when all others are dropped.
+/// Whether at most as many variables were moved as there are senders, so that the moved variables may be senders only. A
+/// program usually drops its own sender before it reads from a channel, to learn when all others are dropped.
 fn may_lack_senders_only(view: &View<'_>, contents: Value, variables: &[Member]) -> bool {
     let layouts = variables
         .iter()
         .filter_map(|member| view.types.layout(member.of));
     let senders = layouts.filter(|layout| layout.path == SENDER).count();
-    moved(view, contents).is_some_and(|moved| moved <= senders)
+    moved_count(view, contents).is_some_and(|moved| moved <= senders)
 }
 
-/// How many variables were moved; `None` if unknown.
-fn moved(view: &View<'_>, contents: Value) -> Option<usize> {
+/// The number of variables that were moved; `None` if unknown.
+fn moved_count(view: &View<'_>, contents: Value) -> Option<usize> {
     let layout = view.layout(contents)?;
     let members = layout.members().iter();
     let flags = members.filter(|member| is_drop_flag(view, member));
@@ -194,7 +193,7 @@ fn is_drop_flag(view: &View<'_>, member: &Member) -> bool {
 
 /// The locks of the guards that a variable is or owns.
 fn held_by(view: &View<'_>, contents: Value, member: &Member, frame: u32) -> Vec<HeldLock> {
-    let guards = part(contents, member).and_then(|variable| owned(view, variable, &is_guard));
+    let guards = part(contents, member).and_then(|variable| owned(view, variable, &is_guard_or_receiver));
     let locks = guards.unwrap_or_default().into_iter();
     let locks = locks.filter_map(|guard| lock_of(view, guard));
     let held = locks.map(|(resource, is_exclusive)| HeldLock {
@@ -216,8 +215,8 @@ fn variable_name(member: &Member) -> &str {
     }
 }
 
-/// The lock of a guard, and whether the guard holds the lock exclusively. `None` if the lock is free: then the guard
-/// was moved away, and only its bytes are left.
+/// The lock of a guard or the room of a receiver, and whether it is held exclusively. `None` if the lock is free: then
+/// the guard was moved away, and only its bytes are left.
 fn lock_of(view: &View<'_>, guard: Value) -> Option<(Resource, bool)> {
     let path = view.path(guard);
     if path == RECEIVER {

@@ -1,9 +1,10 @@
-//! Whether the memory of a future has a box at an address, according to its types.
+//! Decides from the types of a future whether an address in its memory can be that of a box.
 //!
-//! Memory of a future that its present state does not use may have the two words of an earlier box.
+//! A search of memory also finds boxes of the past: a part of the future that its present state does not use may still
+//! have the two words of an earlier box.
 
 use super::known::is_body;
-use super::memory::Pages;
+use super::pages::Pages;
 use super::view::{Value, View, part};
 use super::{Awaits, TaskFuture};
 use crate::target::Target;
@@ -12,7 +13,7 @@ use crate::types::layout::{Kind, Member, Type};
 /// The maximum depth of nested types.
 const MAX_DEPTH: u32 = 64;
 
-/// The memory of a future.
+/// The future whose memory is examined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FutureMemory {
     /// The future of a task.
@@ -22,8 +23,8 @@ pub enum FutureMemory {
 }
 
 impl Awaits {
-    /// Whether a future may have a box at the address `at` in its memory. True if that is unknown, and while a thread
-    /// polls the future's task.
+    /// Whether a future may have a box at the address `at` in its memory. True if the types do not say that, and while a
+    /// thread polls the future's task.
     pub fn may_hold_box(&self, target: &dyn Target, memory: FutureMemory, at: u64) -> bool {
         let pages = Pages::of(target, &self.pages);
         let view = self.view(&pages);
@@ -41,7 +42,7 @@ impl Awaits {
     }
 }
 
-/// Whether a value may have a box at an address.
+/// Whether a value may have a box at the address `at`.
 fn may_hold(view: &View<'_>, value: Value, at: u64, depth: u32) -> bool {
     let Some(layout) = view.layout(value).filter(|_| depth < MAX_DEPTH) else {
         return true;

@@ -1,4 +1,4 @@
-//! [`LeafReader`]: what an innermost future waits for, and whether it has registered a waker.
+//! [`LeafReader`]: reads what an innermost future waits for, and whether the future has registered a waker.
 
 mod io;
 mod smol;
@@ -11,7 +11,7 @@ use ctp_trace::record::{Resource, TaskId};
 use super::known::{Leaf, SmolLeaf};
 use super::search::{find, find_first};
 use super::view::{Value, View};
-use super::waker::{Registered, WakerOwner, holds_atomic_waker, holds_waker};
+use super::waker::{Registered, WakerOwner, atomic_waker, registered_waker};
 use crate::async_task::header::{AWAITER_OFFSET, STATE_OFFSET};
 use crate::async_task::state::StateWord;
 
@@ -61,8 +61,8 @@ const JOIN_WAKER: u64 = 16;
 /// The bit of a oneshot channel's state that says that the receiver has registered a waker.
 const RX_TASK_SET: u64 = 1;
 
-/// Whether a waker is registered in an awaited task with this state.
-fn joined(state: u64) -> Registered {
+/// The waker that a `JoinHandle` has registered in an awaited task with this state.
+fn join_waker(state: u64) -> Registered {
     if state & JOIN_WAKER == 0 {
         Registered::No
     } else {
@@ -100,8 +100,8 @@ impl LeafReader<'_> {
 
     fn sleep(&self, sleep: Value) -> Awaited {
         let deadline = self.deadline(sleep).map(Resource::Timer);
-        let has_waker = holds_atomic_waker(self.view, sleep, self.owner);
-        Awaited::registered(deadline, has_waker)
+        let waker = atomic_waker(self.view, sleep, self.owner);
+        Awaited::registered(deadline, waker)
     }
 
     /// The deadline of a timer in `CLOCK_MONOTONIC`.
@@ -128,10 +128,10 @@ impl LeafReader<'_> {
         Some(Nanos(whole))
     }
 
-    /// The lock or channel with the awaited semaphore. The semaphore's address stands for the lock.
+    /// The lock or channel with the awaited semaphore. A lock is identified by the address of its semaphore.
     fn acquire(&self, acquire: Value) -> Awaited {
-        let has_waker = self.node_waker(acquire, "node");
-        Awaited::registered(self.semaphore(acquire), has_waker)
+        let waker = self.node_waker(acquire, "node");
+        Awaited::registered(self.semaphore(acquire), waker)
     }
 
     fn semaphore(&self, acquire: Value) -> Option<Resource> {
@@ -162,7 +162,7 @@ impl LeafReader<'_> {
         self.shared(handle, "inner")
     }
 
-    /// The address that an `Arc` in a member leads to.
+    /// The address of the value of the `Arc` in a member.
     fn shared(&self, value: Value, member: &str) -> Option<u64> {
         let shared = self.view.target(self.view.member(value, member)?)?;
         Some(shared.address)
@@ -171,7 +171,7 @@ impl LeafReader<'_> {
     fn node_waker(&self, future: Value, node: &str) -> Option<Registered> {
         let node = self.view.member(future, node)?;
         let node = self.view.unwrapped(node);
-        holds_waker(self.view, self.view.member(node, "waker")?, self.owner)
+        registered_waker(self.view, self.view.member(node, "waker")?, self.owner)
     }
 
     fn oneshot(&self, receiver: Value) -> Awaited {
@@ -182,10 +182,11 @@ impl LeafReader<'_> {
         };
         let channel = self.shared_value(some, "__0");
         let resource = channel.map(|channel| Resource::Channel(channel.address));
-        let has_waker = channel.and_then(|channel| self.oneshot_waker(channel));
-        Awaited::registered(resource, has_waker)
+        let waker = channel.and_then(|channel| self.oneshot_waker(channel));
+        Awaited::registered(resource, waker)
     }
 
+    /// The value of the `Arc` in a member.
     fn shared_value(&self, value: Value, member: &str) -> Option<Value> {
         self.view.target(self.view.member(value, member)?)
     }
@@ -195,7 +196,7 @@ impl LeafReader<'_> {
         if state & RX_TASK_SET == 0 {
             return Some(Registered::No);
         }
-        holds_waker(self.view, self.view.member(channel, "rx_task")?, self.owner)
+        registered_waker(self.view, self.view.member(channel, "rx_task")?, self.owner)
     }
 
     fn notified(&self, notified: Value) -> Awaited {
@@ -216,13 +217,14 @@ impl LeafReader<'_> {
         let receiver = self.shared_value(recv, "receiver");
         let channel = receiver.and_then(|receiver| self.shared(receiver, "shared"));
         let waiter = find_first(self.view, recv, "::broadcast::Waiter", 0);
-        let has_waker = waiter.and_then(|waiter| {
-            holds_waker(self.view, self.view.member(waiter, "waker")?, self.owner)
+        let waker = waiter.and_then(|waiter| {
+            registered_waker(self.view, self.view.member(waiter, "waker")?, self.owner)
         });
-        Awaited::registered(channel.map(Resource::Channel), has_waker)
+        Awaited::registered(channel.map(Resource::Channel), waker)
     }
 
-    /// The next element of a stream. Known only if the stream has a single channel in which the waker is registered.
+    /// The next element of a stream. The awaited channel is known only if the stream has a single channel, and the waker
+    /// is registered there.
     fn next(&self, next: Value) -> Awaited {
         let receivers = find(self.view, next, "::mpsc::chan::Rx", 4);
         if receivers.is_none_or(|receivers| receivers.len() != 1) {
@@ -241,9 +243,9 @@ impl LeafReader<'_> {
         let receiver = find_first(self.view, closure, "::mpsc::chan::Rx", 4);
         let channel = receiver.and_then(|receiver| self.shared_value(receiver, "inner"));
         let waker = channel.and_then(|channel| self.view.member(channel, "rx_waker"));
-        let has_waker = waker.and_then(|waker| holds_atomic_waker(self.view, waker, self.owner));
+        let waker = waker.and_then(|waker| atomic_waker(self.view, waker, self.owner));
         let resource = channel.map(|channel| Resource::Channel(channel.address));
-        Awaited::registered(resource, has_waker)
+        Awaited::registered(resource, waker)
     }
 
     /// Only the task that owns the handle polls the handle, so the bit [`JOIN_WAKER`] is about a waker of this task.
@@ -252,7 +254,7 @@ impl LeafReader<'_> {
         let header = raw.and_then(|raw| self.view.number(raw));
         let state = header.and_then(|header| self.view.pages.word(header));
         let task = header.and_then(self.tasks).map(Resource::Task);
-        Awaited::registered(task, state.map(joined))
+        Awaited::registered(task, state.map(join_waker))
     }
 
     /// The handle of a task of async-task. The awaited task has the waker, unless the task has ended.
@@ -260,12 +262,13 @@ impl LeafReader<'_> {
         let pointer = self.view.member(handle, "ptr");
         let header = pointer.and_then(|pointer| self.view.number(pointer));
         let task = header.and_then(self.tasks).map(Resource::Task);
-        let has_waker = header.and_then(|header| self.awaiter(header));
-        Awaited::registered(task, has_waker)
+        let waker = header.and_then(|header| self.awaiter_waker(header));
+        Awaited::registered(task, waker)
     }
 
-    /// Whether the waker that a task of async-task keeps of another task is one of the owner. `None` while that changes.
-    fn awaiter(&self, header: u64) -> Option<Registered> {
+    /// The waker of this reader's owner that a task of async-task keeps, to wake the owner when the task ends. `None`
+    /// while the waker is replaced.
+    fn awaiter_waker(&self, header: u64) -> Option<Registered> {
         let word = |offset| self.view.pages.word(header.checked_add(offset)?);
         if !StateWord(word(STATE_OFFSET)?).has_awaiter()? {
             return Some(Registered::No);

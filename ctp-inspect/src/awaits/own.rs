@@ -1,5 +1,5 @@
-//! Whether only the task itself can use what it waits for: the channel or lock lies in the future, or in an
-//! `Arc` with no handles but those that the future owns.
+//! Finds the channels and locks that only the waiting task itself can use: those that lie in the task's future, or in an
+//! `Arc` all of whose handles are in that future.
 
 use ctp_trace::record::Resource;
 
@@ -7,9 +7,9 @@ use super::search::owned_of;
 use super::view::{Value, View};
 use super::{Handles, RegisteredWaker};
 
-/// Marks the wakers in locks and channels that only the task itself can use. Marks none if any of the wakers is
-/// elsewhere. If variables may have been moved away, handles may have been moved too.
-pub(super) fn note(
+/// Marks the wakers in locks and channels that only the task itself can use. Marks no wakers if any of them is in
+/// another kind of resource. If variables may have been moved away, handles may have been moved too.
+pub(super) fn mark_own(
     view: &View<'_>,
     future: Value,
     may_have_moved: bool,
@@ -53,7 +53,7 @@ fn is_within(view: &View<'_>, value: Value, at: u64) -> bool {
         .is_some_and(|offset| offset < size)
 }
 
-/// Whether a single `Arc` is all that leads to its value.
+/// Whether there is a single `Arc`, which is the only handle of its value.
 fn is_only_handle(view: &View<'_>, handles: &[Value]) -> bool {
     match handles {
         [only] => strong_count(view, *only) == Some(1),
@@ -61,16 +61,16 @@ fn is_only_handle(view: &View<'_>, handles: &[Value]) -> bool {
     }
 }
 
-/// These `Arc`s of a value, if their number is the value's strong count. Some may be only the bytes that an `Arc` left
-/// behind when it was moved; then the moved `Arc` is elsewhere.
+/// The addresses of these `Arc`s of a value, if their number equals the value's strong count. Some of them may only be
+/// the bytes that a moved `Arc` has left behind; the `Arc` itself is then elsewhere.
 fn all_handles(view: &View<'_>, handles: &[Value]) -> Option<Handles> {
     let first = *handles.first()?;
     let is_all = strong_count(view, first)? == handles.len() as u64;
     is_all.then(|| handles_at(view, first, handles)).flatten()
 }
 
-/// The handles of a oneshot channel, if the future seems to own the sender. The receiver may have been moved, and its
-/// bytes left behind.
+/// The handles of a oneshot channel, if the future seems to own both the sender and the receiver. The receiver may have
+/// been moved, so that only its bytes are left.
 fn own_oneshot(view: &View<'_>, future: Value, handles: &[Value]) -> Option<Handles> {
     let senders = owned_of(view, future, "tokio::sync::oneshot::Sender")?;
     let of_senders = handles.iter().filter(|handle| {

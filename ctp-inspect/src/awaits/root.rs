@@ -9,7 +9,7 @@
 use ctp_trace::record::TaskId;
 
 use super::branch::is_future;
-use super::memory::Pages;
+use super::pages::Pages;
 use super::view::{Value, View};
 use super::waker::WakerOwner;
 use super::{Awaits, TaskAwaits};

@@ -2,7 +2,7 @@
 //! (such as those of `FuturesOrdered`, `buffer_unordered` and `for_each_concurrent`), and the tasks of a `JoinSet`.
 
 use super::branch::{MAX_BRANCHES, MORE_BRANCHES};
-use super::frame::Walk;
+use super::walk::Walk;
 use super::search::find;
 use super::shown;
 use super::view::{Value, View};
@@ -34,7 +34,7 @@ impl Walk<'_> {
         if children.is_empty() {
             return false;
         }
-        self.push(depth, shown(layout));
+        self.add_frame(depth, shown(layout));
         self.follow_children(&children, depth + 1);
         true
     }
@@ -49,7 +49,7 @@ impl Walk<'_> {
         if children.is_empty() {
             return false;
         }
-        self.push(depth, "tokio::task::JoinSet".to_owned());
+        self.add_frame(depth, "tokio::task::JoinSet".to_owned());
         self.follow_children(&children, depth + 1);
         true
     }

@@ -2,7 +2,7 @@
 
 use ctp_trace::record::TaskKind;
 
-use super::memory::Pages;
+use super::pages::Pages;
 use super::view::{Value, View};
 use crate::finder::FoundTask;
 use crate::types::TypeRef;

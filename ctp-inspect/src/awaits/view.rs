@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use crate::awaits::facts::TypeFacts;
 use crate::awaits::known::is_function_body;
-use crate::awaits::memory::Pages;
+use crate::awaits::pages::Pages;
 use crate::types::layout::{Kind, Member, Type};
 use crate::types::{TypeRef, Types};
 

@@ -1,4 +1,4 @@
-//! Whether a future has registered a waker of its task.
+//! Finds the waker of a task that a future has registered.
 
 use super::search::find;
 use super::view::{Value, View, part};
@@ -25,7 +25,7 @@ impl WakerOwner {
     }
 }
 
-/// Whether a future has registered a waker of its task.
+/// Whether and where a future has registered a waker of its task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Registered {
     No,
@@ -44,9 +44,9 @@ impl Registered {
 /// Maximum depth of types between an `Option<Waker>` and its `RawWaker`.
 const MAX_DEPTH: u32 = 8;
 
-/// Whether an `Option<Waker>`, or a type around it, holds a waker of this owner. `None` if the value holds another
-/// waker, which may wake the owner indirectly, or if the memory cannot be read.
-pub(super) fn holds_waker(view: &View<'_>, value: Value, owner: WakerOwner) -> Option<Registered> {
+/// The waker of this owner in an `Option<Waker>`, or in a type around it. `None` if the value holds another waker, which
+/// may wake the owner indirectly, or if the memory cannot be read.
+pub(super) fn registered_waker(view: &View<'_>, value: Value, owner: WakerOwner) -> Option<Registered> {
     let raw = raw_waker(view, value, 0)?;
     let vtable = view.pages.word(view.member(raw, "vtable")?.address)?;
     if vtable == 0 {
@@ -57,8 +57,8 @@ pub(super) fn holds_waker(view: &View<'_>, value: Value, owner: WakerOwner) -> O
     is_own.then_some(Registered::At(data))
 }
 
-/// Whether the `AtomicWaker` in a value holds a waker of the task. `None` also while the waker is replaced.
-pub(super) fn holds_atomic_waker(
+/// The waker of this owner in the `AtomicWaker` in a value. `None` also while the waker is replaced.
+pub(super) fn atomic_waker(
     view: &View<'_>,
     value: Value,
     owner: WakerOwner,
@@ -69,7 +69,7 @@ pub(super) fn holds_atomic_waker(
     };
     let is_settled = view.number(view.member(*waker, "state")?)? == 0;
     let waker = view.member(*waker, "waker").filter(|_| is_settled)?;
-    holds_waker(view, waker, owner)
+    registered_waker(view, waker, owner)
 }
 
 /// The `RawWaker` in a value. In an `Option<Waker>`, its address does not depend on the variant.

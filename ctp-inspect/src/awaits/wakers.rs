@@ -203,13 +203,13 @@ impl<'s> WakerSearch<'s> {
 
     /// Whether values of a type contain no pointers. False also if the type is unknown.
     fn is_plain(&self, of: TypeRef, depth: u32) -> bool {
-        if let Some(known) = self.view.facts.plain.borrow().get(&of) {
+        if let Some(known) = self.view.facts.without_pointers.borrow().get(&of) {
             return *known;
         }
         let is_plain = self.compute_is_plain(of, depth);
         // A nested type may be refused only because of its depth, which is no property of the type.
         if is_plain || depth == 0 {
-            let known = &self.view.facts.plain;
+            let known = &self.view.facts.without_pointers;
             known.borrow_mut().insert(of, is_plain);
         }
         is_plain

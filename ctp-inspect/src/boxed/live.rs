@@ -71,7 +71,7 @@ pub fn judge(
         live.chunk = chunks.get(&live.address).copied();
         let lives = lives(places, live);
         live.may_be_freed = lives == Some(Lives::Maybe);
-        lives.is_some() && awaits.may_be_boxed(places.target, live.address, live.vtable)
+        lives.is_some() && awaits.may_be_future(places.target, live.address, live.vtable)
     });
     without_doubles(boxes)
 }

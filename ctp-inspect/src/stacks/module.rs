@@ -21,22 +21,22 @@ pub(super) type Bytes<'m> = EndianSlice<'m, LittleEndian>;
 const HEADER_BYTES: usize = 4096;
 /// Larger unwind tables are not read.
 const MAX_TABLE_BYTES: u64 = 256 << 20;
-/// The first mapping of a file is at most this many mappings before the mapping with the code.
+/// The first mapping of a file is searched among this many mappings before the mapping with the code.
 const MAX_MAPPINGS: usize = 64;
 
 /// The unwind table of a loaded file.
 pub struct Module {
     /// The processor of its code.
     pub processor: Processor,
-    /// What its pointers are relative to.
+    /// The addresses to which the pointers in the table are relative.
     pub bases: BaseAddresses,
     index: Vec<u8>,
     frames: Vec<u8>,
-    /// Where the file is loaded.
+    /// The address in memory of the file's header.
     header: u64,
-    /// The addresses in memory are greater by this than those in the file.
+    /// The difference between addresses in memory and addresses in the file.
     pub bias: u64,
-    in_file: OnceLock<Option<FileFrames>>,
+    file_frames: OnceLock<Option<FileFrames>>,
 }
 
 impl fmt::Debug for Module {
@@ -46,7 +46,7 @@ impl fmt::Debug for Module {
     }
 }
 
-/// The address at which the file with this code is loaded.
+/// The address at which the file with the code at `address` is loaded.
 pub fn header_of(mappings: &[Mapping], address: u64) -> Option<u64> {
     let after = mappings.partition_point(|mapping| mapping.start <= address);
     let code = mappings[..after].last()?;
@@ -81,23 +81,23 @@ impl Module {
             frames,
             header,
             bias,
-            in_file: OnceLock::new(),
+            file_frames: OnceLock::new(),
         })
     }
 
-    /// The table in the debug info of the file, which is read when first needed.
-    pub fn in_file(&self, target: &dyn Target) -> Option<&FileFrames> {
-        self.in_file
+    /// The unwind table in the debug info of the file, which is read when first needed.
+    pub fn file_frames(&self, target: &dyn Target) -> Option<&FileFrames> {
+        self.file_frames
             .get_or_init(|| FileFrames::read(target, target.mapping_at(self.header)?))
             .as_ref()
     }
 
-    /// The index of the table.
+    /// The index of the unwind table (`.eh_frame_hdr`).
     pub fn index(&self) -> EhFrameHdr<Bytes<'_>> {
         EhFrameHdr::new(&self.index, LittleEndian)
     }
 
-    /// The table.
+    /// The unwind table (`.eh_frame`).
     pub fn frames(&self) -> EhFrame<Bytes<'_>> {
         let mut frames = EhFrame::new(&self.frames, LittleEndian);
         if self.processor == Processor::Aarch64 {
@@ -107,7 +107,7 @@ impl Module {
     }
 }
 
-/// The index, the table, and what their pointers are relative to.
+/// The index, the table, and the addresses to which their pointers are relative.
 fn read_table(target: &dyn Target, range: Range) -> Option<(Vec<u8>, Vec<u8>, BaseAddresses)> {
     let index = read_whole(target, range.start, range.bytes)?;
     let bases = BaseAddresses::default().set_eh_frame_hdr(range.start);
@@ -127,7 +127,7 @@ fn read_table(target: &dyn Target, range: Range) -> Option<(Vec<u8>, Vec<u8>, Ba
     is_read.then(|| (index, frames, bases.set_eh_frame(start)))
 }
 
-/// Bytes in memory.
+/// A range of memory.
 struct Range {
     start: u64,
     bytes: u64,

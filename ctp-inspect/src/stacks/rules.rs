@@ -59,7 +59,7 @@ impl Rules {
 
     /// What the table in the debug info of the module's file says about the address.
     pub fn find_in_file(target: &dyn Target, module: &Module, address: u64) -> Option<Self> {
-        let table = module.in_file(target)?.table();
+        let table = module.file_frames(target)?.table();
         let bases = BaseAddresses::default();
         let address = address.wrapping_sub(module.bias);
         let function = table

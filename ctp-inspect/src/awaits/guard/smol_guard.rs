@@ -1,4 +1,4 @@
-//! The guards of smol's locks: those of the crate `async-lock`.
+//! Finds the lock of a guard of smol's locks, which are those of the crate `async-lock`.
 
 use ctp_trace::record::Resource;
 

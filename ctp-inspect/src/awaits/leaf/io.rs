@@ -6,7 +6,7 @@ use super::{Awaited, LeafReader};
 use crate::awaits::known::Direction;
 use crate::awaits::search::{find, find_where};
 use crate::awaits::view::Value;
-use crate::awaits::waker::{Registered, holds_waker};
+use crate::awaits::waker::{Registered, registered_waker};
 use crate::types::layout::Type;
 
 /// The end of the path of the type that contains a descriptor.
@@ -24,11 +24,11 @@ impl LeafReader<'_> {
             .view
             .member(readiness, "waiter")
             .map(|waiter| self.view.unwrapped(waiter));
-        let has_waker = waiter.and_then(|waiter| {
-            holds_waker(self.view, self.view.member(waiter, "waker")?, self.owner)
+        let waker = waiter.and_then(|waiter| {
+            registered_waker(self.view, self.view.member(waiter, "waker")?, self.owner)
         });
         let resource = self.readiness_resource(readiness, waiter);
-        Awaited::registered(resource, has_waker)
+        Awaited::registered(resource, waker)
     }
 
     fn readiness_resource(&self, readiness: Value, waiter: Option<Value>) -> Option<Resource> {
@@ -98,7 +98,7 @@ impl LeafReader<'_> {
             Direction::Write => "writer",
         };
         let waker = self.view.member(*waiters.first()?, name)?;
-        holds_waker(self.view, waker, self.owner)
+        registered_waker(self.view, waker, self.owner)
     }
 
     /// The descriptor with this `ScheduledIo`.

@@ -6,7 +6,7 @@ use super::{Awaited, LeafReader};
 use crate::awaits::known::SmolLeaf;
 use crate::awaits::search::{find_where, owned_of};
 use crate::awaits::view::{Value, View};
-use crate::awaits::waker::{Registered, holds_waker};
+use crate::awaits::waker::{Registered, registered_waker};
 use crate::awaits::wakers::WakerSearch;
 
 /// The values of `dir` in a future that waits until a descriptor is readable or writable.
@@ -42,7 +42,7 @@ impl LeafReader<'_> {
                 let listeners = owned_of(self.view, future, LISTENER)?;
                 (!listeners.is_empty()).then_some(Registered::No)
             }
-            [waker] => holds_waker(self.view, waker, self.owner),
+            [waker] => registered_waker(self.view, waker, self.owner),
             _ => None,
         }
     }
@@ -57,7 +57,7 @@ impl LeafReader<'_> {
         let copy = self.view.member(timer, "id_and_waker");
         let waker = copy.and_then(|copy| match self.own_wakers(copy)?[..] {
             [] => Some(Registered::No),
-            [waker] => holds_waker(self.view, waker, self.owner),
+            [waker] => registered_waker(self.view, waker, self.owner),
             _ => None,
         });
         Awaited::registered(deadline.map(Resource::Timer), waker)

@@ -15,7 +15,7 @@ use super::waker::WakerOwner;
 use super::{Met, RegisteredWaker, TaskAwaits, own, shown};
 use crate::types::layout::{Type, Variant};
 
-/// The futures of a task.
+/// A walk along the futures of a task, and what was found so far.
 pub(super) struct Walk<'w> {
     pub(super) view: &'w View<'w>,
     owner: WakerOwner,
@@ -24,7 +24,7 @@ pub(super) struct Walk<'w> {
     tasks: &'w dyn Fn(u64) -> Option<TaskId>,
     descriptors: &'w HashMap<u64, u32>,
     found: TaskAwaits,
-    /// The contents of the bodies around the present future, outermost first, with their depths.
+    /// The contents of the bodies around the current future, outermost first, with their depths.
     around: Vec<(u32, Value)>,
     met: HashSet<Met>,
     /// The memory of the futures that are polled with the wakers of the task.
@@ -32,25 +32,26 @@ pub(super) struct Walk<'w> {
     gaps: BTreeSet<&'static str>,
     account: Account,
     proof: Proof,
-    /// A variable may have been moved elsewhere.
+    /// Whether a variable may have been moved out of the futures.
     may_have_moved: bool,
-    /// The present future comes from the expansion of a macro, such as `tokio::select!`.
+    /// Whether the current future comes from the expansion of a macro, such as `tokio::select!`.
     is_expanded: bool,
 }
 
-/// Whether the present future is polled whenever the task is.
+/// How certain it is that the current future is polled whenever the task is polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Proof {
-    /// All futures that contain the present future are known to poll their contents.
+    /// All futures that contain the current future are known to poll their contents.
     Proven,
-    /// A future that contains the present future has an unknown type. The present future was polled before.
+    /// A future that contains the current future has an unknown type. The current future was polled before.
     PolledBefore,
-    /// A future that contains the present future has an unknown type. The present future may never have been polled.
+    /// A future that contains the current future has an unknown type. The current future may never have been polled.
     Unproven,
 }
 
-/// Maximum number of futures in a task, and maximum depth of their nesting.
+/// The maximum number of futures in a task.
 const MAX_FUTURES: usize = 4096;
+/// The maximum depth of their nesting.
 const MAX_DEPTH: u32 = 256;
 
 impl<'w> Walk<'w> {
@@ -78,10 +79,11 @@ impl<'w> Walk<'w> {
         }
     }
 
+    /// Follows the futures from the outermost future, and returns what was found.
     pub(super) fn run(mut self, future: Value) -> TaskAwaits {
         self.follow(future, 0);
         let wakers = &mut self.found.wakers;
-        own::note(self.view, future, self.may_have_moved, wakers);
+        own::mark_own(self.view, future, self.may_have_moved, wakers);
         let account = std::mem::take(&mut self.account);
         let owner = (self.owner, self.wakers);
         account.settle(self.view, owner, self.tasks, &mut self.found.waits);
@@ -99,7 +101,7 @@ impl<'w> Walk<'w> {
         self.gaps.insert(sentence);
     }
 
-    /// Adds a future and what it awaits.
+    /// Adds the frames and waits of a future and of the futures that it awaits.
     pub(super) fn follow(&mut self, future: Value, depth: u32) {
         let future = self.view.unwrapped(future);
         let Some(layout) = self.view.layout(future) else {
@@ -125,13 +127,13 @@ impl<'w> Walk<'w> {
         self.account.add_owner(future);
         match known(&layout.path) {
             Some(Known::Leaf(Leaf::Next)) if self.follow_set(future, &layout, depth) => {}
-            Some(Known::Leaf(leaf)) => self.end(future, &layout, leaf, depth),
+            Some(Known::Leaf(leaf)) => self.add_leaf(future, &layout, leaf, depth),
             Some(Known::PollFn) => self.follow_poll_fn(future, &layout, depth),
             Some(Known::MaybeDone) => self.follow_unfinished(future, depth),
             Some(Known::Wrapper) => self.follow_wrapper(future, &layout, depth),
             Some(Known::Around(member)) => match self.view.member(future, member) {
                 Some(inner) => self.follow(inner, depth),
-                None => self.end_unknown(shown(&layout), depth),
+                None => self.add_unknown_leaf(shown(&layout), depth),
             },
             Some(Known::Combinator) => self.follow_all(future, &layout, depth),
             None => self.follow_other(future, &layout, depth),
@@ -141,7 +143,7 @@ impl<'w> Walk<'w> {
     fn follow_body(&mut self, future: Value, layout: &Type, depth: u32) {
         let Some((variant, contents)) = self.view.variant(future) else {
             self.add_gap("the state of a future cannot be read");
-            self.push(depth, shown(layout));
+            self.add_frame(depth, shown(layout));
             return;
         };
         let variant = &layout.variants()[variant];
@@ -154,7 +156,7 @@ impl<'w> Walk<'w> {
         }
         let awaited = self.view.member(contents, "__awaitee");
         let place = self.user_place(future, layout, variant, awaited);
-        let index = self.push_body(layout, place, depth);
+        let index = self.add_body_frame(layout, place, depth);
         if !state.starts_with("Suspend") {
             return;
         }
@@ -189,13 +191,13 @@ impl<'w> Walk<'w> {
         std::mem::replace(&mut self.owner, owner)
     }
 
-    /// Whether the wakers of the present future are those of the task, and not of a set in the task.
+    /// Whether the wakers of the current future are those of the task, and not of a set in the task.
     fn has_own_wakers(&self) -> bool {
         !matches!(self.owner, WakerOwner::Set(_))
     }
 
-    /// Returns whether the present future comes from the expansion of a macro, and resets this, because the futures
-    /// inside do not.
+    /// Returns whether the current future comes from the expansion of a macro. The futures inside do not, so the next call
+    /// returns false.
     pub(super) fn take_expanded(&mut self) -> bool {
         std::mem::take(&mut self.is_expanded)
     }
@@ -210,8 +212,8 @@ impl<'w> Walk<'w> {
         }
     }
 
-    fn push_body(&mut self, layout: &Type, place: Option<(String, u32)>, depth: u32) -> u32 {
-        let index = self.push(depth, shown(layout));
+    fn add_body_frame(&mut self, layout: &Type, place: Option<(String, u32)>, depth: u32) -> u32 {
+        let index = self.add_frame(depth, shown(layout));
         if let (Some((file, line)), Some(frame)) = (place, self.found.frames.last_mut()) {
             frame.file = file;
             frame.line = line;
@@ -238,7 +240,7 @@ impl<'w> Walk<'w> {
     }
 
     /// Adds a frame without a line, and returns its index.
-    pub(super) fn push(&mut self, depth: u32, name: String) -> u32 {
+    pub(super) fn add_frame(&mut self, depth: u32, name: String) -> u32 {
         self.found.frames.push(AwaitFrame {
             depth,
             name,
@@ -248,9 +250,9 @@ impl<'w> Walk<'w> {
     }
 
     /// Adds an innermost future.
-    pub(super) fn end(&mut self, future: Value, layout: &Type, leaf: Leaf, depth: u32) {
+    pub(super) fn add_leaf(&mut self, future: Value, layout: &Type, leaf: Leaf, depth: u32) {
         self.around.retain(|(around, _)| *around < depth);
-        let index = self.push(depth, shown(layout));
+        let index = self.add_frame(depth, shown(layout));
         let reader = LeafReader {
             view: self.view,
             owner: self.owner,
@@ -275,13 +277,14 @@ impl<'w> Walk<'w> {
     }
 
     /// Adds an innermost future that waits for something unknown.
-    pub(super) fn end_unknown(&mut self, name: String, depth: u32) {
-        let index = self.push(depth, name);
+    pub(super) fn add_unknown_leaf(&mut self, name: String, depth: u32) {
+        let index = self.add_frame(depth, name);
         self.add_wait(index, Awaited::unknown());
     }
 
-    pub(super) fn end_closure(&mut self, depth: u32) {
-        self.end_unknown("std::future::PollFn".to_owned(), depth);
+    /// Adds a closure that is polled, and that may wait forever for something unknown.
+    pub(super) fn add_closure(&mut self, depth: u32) {
+        self.add_unknown_leaf("std::future::PollFn".to_owned(), depth);
         if let Some(frame) = self.found.frames.last_mut() {
             frame.may_wait_forever = true;
         }

@@ -1,4 +1,4 @@
-//! [`Pages`]: memory of a target, read a page at a time, and each page once.
+//! [`Pages`]: a cache of a target's memory, which reads each page once.
 
 use std::cell::{Cell, RefCell};
 
@@ -12,7 +12,7 @@ type Page = [u8; PAGE_BYTES as usize];
 /// The maximum number of pages that are read for a task. Futures take a few hundred bytes each.
 const MAX_PAGES: usize = 1024;
 
-/// Pages that are reused for the next task, instead of being allocated for each task.
+/// Allocated pages, which the next task uses again.
 #[derive(Default)]
 pub(crate) struct PagePool {
     free: RefCell<Vec<Box<Page>>>,
@@ -25,7 +25,7 @@ impl PagePool {
     }
 }
 
-/// Memory as read for a task.
+/// The memory that was read for a task.
 pub(crate) struct Pages<'t> {
     target: &'t dyn Target,
     pool: &'t PagePool,
@@ -47,16 +47,17 @@ impl<'t> Pages<'t> {
         self.target
     }
 
-    /// Whether memory was left out because a limit was reached.
+    /// Whether some memory was not read because a limit was reached.
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut.get()
     }
 
+    /// The number of 8 bytes at an address. `None` if the memory cannot be read.
     pub(crate) fn word(&self, address: u64) -> Option<u64> {
         self.number(address, 8)
     }
 
-    /// A number of up to 8 bytes.
+    /// The little-endian number of `size` bytes, at most 8, at an address. `None` if the memory cannot be read.
     pub(crate) fn number(&self, address: u64, size: u64) -> Option<u64> {
         let mut bytes = [0; 8];
         let part = bytes.get_mut(..usize::try_from(size).ok()?)?;
@@ -64,7 +65,7 @@ impl<'t> Pages<'t> {
         Some(u64::from_le_bytes(bytes))
     }
 
-    /// Whether the memory is still as it was read.
+    /// Whether the target's memory still equals what was read from it.
     pub(crate) fn is_unchanged(&self, address: u64, size: u64) -> bool {
         let Ok(length) = usize::try_from(size.min(MAX_PAGES as u64 * PAGE_BYTES)) else {
             return false;
