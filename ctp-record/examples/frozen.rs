@@ -1,8 +1,9 @@
 //! A target that kills its recorder while the recorder makes a coroutine wait: `frozen OUTCOME`.
 //!
-//! A coroutine runs for a while, and waits on its stack for a while, again and again. When it finds, during a run, a
-//! request that its next run waits, it kills the recorder. Then the next run must end the request, and the coroutine and
-//! another thread's coroutine go on. OUTCOME receives what the program saw.
+//! A coroutine with a stack of its own runs and waits in turn. To copy its stack, the recorder requests that its next run
+//! waits. When the program finds such a request during a run, it kills the recorder. Then the next run must end the
+//! request, and this coroutine and another thread's coroutine must go on. The program writes what it saw to the file
+//! OUTCOME: whether the request was in force, and counts of requests that runs ended.
 #![allow(unsafe_code, reason = "maps the shared memory a second time")]
 
 use std::fs::{self, File};
@@ -19,7 +20,7 @@ use rustix::process::{Signal, getppid, kill_process};
 
 /// How long the coroutine runs or waits. Longer than a copy of its stack takes.
 const PHASE: Duration = Duration::from_micros(60);
-/// Words on the coroutine's stack, so that a copy takes a while.
+/// Words on the coroutine's stack: enough for a copy to take a while.
 const WORDS: usize = 12 << 10;
 /// Turns of each coroutine after the recorder has been killed.
 const TURNS: u64 = 1000;
@@ -50,7 +51,7 @@ fn main() {
     fs::rename("draft", outcome).expect("can be renamed");
 }
 
-/// The region of this process, mapped for good.
+/// The region of this process, in a mapping that stays until the process ends.
 fn map() -> Region<'static> {
     let path = std::env::var("CTP_SHM_PATH").expect("is set by the recorder");
     let mut options = File::options();
@@ -61,7 +62,7 @@ fn map() -> Region<'static> {
     unsafe { Region::new(map.as_mut_ptr(), map.len(), u32::MAX) }.expect("a region")
 }
 
-/// Runs and waits until the recorder makes the next run wait.
+/// Lets the coroutine run and wait in turn, until the recorder requests that its next run waits.
 fn turn_until_frozen(task: &Task, station: &Station) -> Freeze {
     let generation = station.identity().expect("a coroutine").generation;
     loop {
@@ -105,7 +106,7 @@ fn other_coroutine() {
     }
 }
 
-/// Turns of this coroutine, and of the other.
+/// Lets this coroutine, and then the other, run and wait [`TURNS`] times.
 fn turn_often(task: &Task) {
     for _ in 0..TURNS {
         task.suspend_with_stack(Wait::to_yield());

@@ -5,7 +5,7 @@
 //! ([`wire`]). A request becomes [`Orders`], which the recorder writes into the shared memories, where
 //! the probes read them ([`ctp_nostd::control`]).
 
-pub mod ask;
+pub mod client;
 pub mod control_server;
 mod converse;
 pub mod filter;

@@ -213,7 +213,7 @@ impl Harvest {
             return pass.found;
         }
         self.identify_writers(stations::UNWRITTEN_PER_PASS, &mut pass);
-        self.cells.retain_plain();
+        self.cells.retain_v1_peers();
         let has_more = pass.found.is_cut_short || pass.found.has_pending;
         if self.can_defer_scan(has_more, now_ns, region) {
             self.visit_stations(&mut pass);
@@ -287,7 +287,7 @@ impl Harvest {
     /// after the head was read may still come through a lane, even the coroutine's first event.
     fn end_of_slots(&mut self, index: usize, head: u64, region: &Region<'_>) -> Option<u64> {
         let cell = &mut self.cells[index];
-        match cell.plain {
+        match cell.v1_dialect {
             Some(_) => None,
             // A flight recorder's lanes are not drained; a summary has no lanes.
             None if self.flight_memory.is_some() || self.summary.is_some() => Some(head),
@@ -333,7 +333,7 @@ impl Harvest {
             head.min(self.cells[index].next_n())
         };
         self.cells.set_head(index, visited);
-        if was_dead && self.cells[index].is_over(station) {
+        if was_dead && self.cells[index].is_read_to_end(station) {
             self.vacate(index, pass);
         }
     }

@@ -1,11 +1,11 @@
 //! Runs a program and records what its coroutines do, from outside.
 //!
-//! You provide a program that links a probe (ctp-nostd or any other for cTP v1). This crate provides the shared memory
-//! for the program's events, reads it while the program runs and after the program died, and writes a trace. It never
-//! stops the program, and does not look up symbol names: `ctp-report` does.
+//! You provide a program that links a probe, `ctp-nostd` or another for cTP v1. This crate provides the shared memory for
+//! the program's events, reads the memory while the program runs and after the program died, and writes a trace.
+//! Recording stops no thread of the program. Symbol names are looked up later, by `ctp-report`.
 //!
-//! With the crate `ctp_inspect` it can also look into a running process (`-p`), or into a core file (`--core`). A
-//! running process that links a probe is recorded from then on.
+//! With the crate `ctp_inspect`, this crate also inspects a running process (`-p`) or a core file (`--core`). If a
+//! running process links a probe, its events are recorded from then on.
 
 mod attach;
 mod check;

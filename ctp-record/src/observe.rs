@@ -277,7 +277,7 @@ impl Looks {
         };
         let is_changed = followed.is_changed(state);
         if let Some(seen) = seen.or(is_changed.then_some(Seen::Open)) {
-            looks.extend(followed.see(state, look(seen), self.saves_room));
+            looks.extend(followed.note(state, look(seen), self.saves_room));
         }
         if followed.is_suspect() {
             self.suspects.push((observation.place, wait.coroutine));

@@ -5,7 +5,7 @@ use crate::check;
 use crate::cli::config::{Config, Task};
 use crate::cli::print;
 use crate::cli::stderr;
-use crate::control::ask;
+use crate::control::client;
 use crate::error::Error;
 use crate::image;
 use crate::inspection;
@@ -26,7 +26,7 @@ pub fn run(config: &Config) -> Result<u8, Error> {
         Task::Gdb(server) => live::attach(config, server),
         Task::Inspect(inspect, launch) => attach::record(config, inspect, launch),
         Task::Core(core) => inspection::core_file::record(config, core),
-        Task::Control(ask) => print::print(&ask::ask(ask)?),
+        Task::Control(command) => print::print(&client::request(command)?),
         Task::Completions(shell) => print::completions(*shell),
         Task::Man => print::man_page(),
         Task::ManPages(directory) => print::man_pages(directory),

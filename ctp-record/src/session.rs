@@ -5,11 +5,11 @@ mod attached;
 mod begin;
 mod callers;
 mod control;
+mod end_reason;
 mod failure;
 mod inspections;
 pub(crate) mod liveness;
 mod looks;
-mod over;
 pub mod pace;
 pub mod processor_limit;
 mod processor_time;
@@ -53,8 +53,8 @@ use crate::session::pace::{Pace, PassOutcome};
 use crate::session::wait::Wait;
 pub use attached::Attached;
 pub use begin::Parts;
+pub use end_reason::EndReason;
 use liveness::Liveness;
-pub use over::Over;
 
 /// All parts of a recording, for the loop that runs each part in turn. Each part owns its fields.
 #[derive(Debug)]
@@ -140,18 +140,18 @@ impl Session<'_> {
     ///
     /// # Errors
     /// Those of the kernel while waiting.
-    pub fn run(&mut self) -> io::Result<(Over, Nanos)> {
+    pub fn run(&mut self) -> io::Result<(EndReason, Nanos)> {
         let mut pace = Pace::default();
         let mut flushed = Instant::now();
         let mut has_interrupt = false;
-        let (over, at) = loop {
+        let (end_reason, at) = loop {
             let before = self.clock.now();
             let found = self.read();
             self.after_pass(before, found);
             let can_batch = self.can_batch();
             let happened = self.rest(pace.after(found, can_batch))?;
-            if let Some(over) = self.answer(happened, &mut has_interrupt)? {
-                break over;
+            if let Some(end_reason) = self.answer(happened, &mut has_interrupt)? {
+                break end_reason;
             }
             self.upkeep();
             if flushed.elapsed() >= FLUSH_EVERY {
@@ -159,8 +159,8 @@ impl Session<'_> {
                 flushed = Instant::now();
             }
         };
-        let at = self.inspect_last(over, at);
-        Ok((over, self.read_the_rest(over.exit_reason(), at)))
+        let at = self.inspect_last(end_reason, at);
+        Ok((end_reason, self.read_the_rest(end_reason.exit_reason(), at)))
     }
 
     /// Reads new events, unless earlier records must be written first.
@@ -197,7 +197,7 @@ impl Session<'_> {
     fn read_the_rest(&mut self, how: ExitReason, alive: Nanos) -> Nanos {
         self.stop_attaching();
         self.regions.stop();
-        let over_by = self.clock.now();
+        let end_reason_after = self.clock.now();
         self.output.allow_waiting();
         self.record_last_observations();
         self.so_far.last = self.gather_last(how);
@@ -207,7 +207,7 @@ impl Session<'_> {
         self.crashes.read_pending();
         match &mut self.so_far.last {
             Some(gathered) => gathered.end(how, alive),
-            None => liveness::end(alive, self.regions.latest(), over_by),
+            None => liveness::end(alive, self.regions.latest(), end_reason_after),
         }
     }
 

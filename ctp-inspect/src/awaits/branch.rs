@@ -1,10 +1,10 @@
 //! Futures that contain futures: combinators, boxes, `select!` and `join!`.
 
-use super::walk::Walk;
 use super::known::{Leaf, is_body, known};
 use super::search::{find_first, owned_bodies};
 use super::shown;
 use super::view::{Value, View, part};
+use super::walk::Walk;
 use crate::types::TypeRef;
 use crate::types::layout::{Kind, Member, Type};
 

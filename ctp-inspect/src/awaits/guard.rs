@@ -193,7 +193,8 @@ fn is_drop_flag(view: &View<'_>, member: &Member) -> bool {
 
 /// The locks of the guards that a variable is or owns.
 fn held_by(view: &View<'_>, contents: Value, member: &Member, frame: u32) -> Vec<HeldLock> {
-    let guards = part(contents, member).and_then(|variable| owned(view, variable, &is_guard_or_receiver));
+    let guards =
+        part(contents, member).and_then(|variable| owned(view, variable, &is_guard_or_receiver));
     let locks = guards.unwrap_or_default().into_iter();
     let locks = locks.filter_map(|guard| lock_of(view, guard));
     let held = locks.map(|(resource, is_exclusive)| HeldLock {

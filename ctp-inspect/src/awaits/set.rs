@@ -2,11 +2,11 @@
 //! (such as those of `FuturesOrdered`, `buffer_unordered` and `for_each_concurrent`), and the tasks of a `JoinSet`.
 
 use super::branch::{MAX_BRANCHES, MORE_BRANCHES};
-use super::walk::Walk;
 use super::search::find;
 use super::shown;
 use super::view::{Value, View};
 use super::waker::WakerOwner;
+use super::walk::Walk;
 use crate::types::layout::Type;
 
 const SET: &str = "::futures_unordered::FuturesUnordered";

@@ -46,7 +46,11 @@ const MAX_DEPTH: u32 = 8;
 
 /// The waker of this owner in an `Option<Waker>`, or in a type around it. `None` if the value holds another waker, which
 /// may wake the owner indirectly, or if the memory cannot be read.
-pub(super) fn registered_waker(view: &View<'_>, value: Value, owner: WakerOwner) -> Option<Registered> {
+pub(super) fn registered_waker(
+    view: &View<'_>,
+    value: Value,
+    owner: WakerOwner,
+) -> Option<Registered> {
     let raw = raw_waker(view, value, 0)?;
     let vtable = view.pages.word(view.member(raw, "vtable")?.address)?;
     if vtable == 0 {
@@ -58,11 +62,7 @@ pub(super) fn registered_waker(view: &View<'_>, value: Value, owner: WakerOwner)
 }
 
 /// The waker of this owner in the `AtomicWaker` in a value. `None` also while the waker is replaced.
-pub(super) fn atomic_waker(
-    view: &View<'_>,
-    value: Value,
-    owner: WakerOwner,
-) -> Option<Registered> {
+pub(super) fn atomic_waker(view: &View<'_>, value: Value, owner: WakerOwner) -> Option<Registered> {
     let found = find(view, value, "::AtomicWaker", 0)?;
     let Some(waker) = found.first() else {
         return Some(Registered::No);

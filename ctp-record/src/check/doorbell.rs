@@ -49,7 +49,7 @@ impl Doorbell {
 
     fn arm(&mut self, region: &Region<'_>) {
         doorbell::arm(region.header.tracer_sleeping());
-        wait::order();
+        wait::fence_programs();
         self.armed = true;
         let stations = region.allocated().iter().enumerate();
         let newest = stations.filter_map(|(index, station)| {

@@ -195,7 +195,7 @@ impl Args {
 
     fn task(self) -> Result<Task, clap::Error> {
         if let Some(Sub::Control(control)) = self.subcommand {
-            return control.ask().map(Task::Control);
+            return control.command().map(Task::Control);
         }
         if let Some(shell) = self.completions {
             return Ok(Task::Completions(shell));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap_complete::Shell;
 use ctp_trace::escape::escaped_bytes;
 
-use crate::control::ask::Ask;
+use crate::control::client::ControlCommand;
 use crate::flight::{Reach, Trigger};
 use crate::memory::capacity;
 use crate::output::backlog::Backlog;
@@ -44,7 +44,7 @@ pub enum Task {
     /// Look into a core file.
     Core(Core),
     /// Send a request to a recorder.
-    Control(Ask),
+    Control(ControlCommand),
     /// Print a completion script.
     Completions(Shell),
     /// Print the man page.

@@ -8,7 +8,7 @@ use crate::closing::{Closing, SnapshotExtent, Written, write};
 use crate::error::TraceError;
 use crate::flight::{Snapshot, SnapshotCounts};
 use crate::session::recording;
-use crate::session::{Over, Session};
+use crate::session::{EndReason, Session};
 
 /// Takes the final snapshot if one is due, and prints the closing lines.
 ///
@@ -18,20 +18,21 @@ pub fn finish(
     config: &Config,
     launch: &Launch,
     session: &mut Session<'_>,
-    over: Over,
+    end_reason: EndReason,
     at: Nanos,
 ) -> Result<(), TraceError> {
     let written = session.last_snapshot();
     let before = earlier_snapshots(session);
     if config.verbosity > Verbosity::Quiet {
         let taken = written.as_ref().ok().and_then(Option::as_ref);
-        let end = taken.map_or(unwritten_end(session, over.exit_reason(), at), |snapshot| {
-            snapshot.summary.end
-        });
+        let end = taken.map_or(
+            unwritten_end(session, end_reason.exit_reason(), at),
+            |snapshot| snapshot.summary.end,
+        );
         let mut closing = recording::closing_of(config, launch, session, end);
         let closing = match (&written, taken) {
             (_, Some(snapshot)) => {
-                closing.written.is_out_of_time = over.is_out_of_time();
+                closing.written.is_out_of_time = end_reason.is_out_of_time();
                 of_snapshot(closing, snapshot)
             }
             (Ok(_), None) => unwritten(closing, why_none(before)),

@@ -46,7 +46,7 @@ pub fn recording_of(start: &Start) -> Recording {
         realtime_ns: start.started_unix_ns,
         monotonic_ns: start.started_monotonic_ns,
         pid: std::process::id(),
-        barrier: wait::can_order(),
+        barrier: wait::can_fence_programs(),
         ..Recording::default()
     }
 }

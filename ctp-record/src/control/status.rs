@@ -29,8 +29,8 @@ pub struct Status {
     pub processes: usize,
     /// Coroutines recorded so far.
     pub coroutines: u32,
-    /// Coroutines of programs with a plain v1 probe, which does not support control.
-    pub plain: u32,
+    /// Coroutines of programs with a v1 probe, which does not support control.
+    pub v1_coroutines: u32,
     /// Events so far, including those that become no records, as most do in a summary.
     pub events: u64,
     /// Events a second, in the latest second or two.
@@ -70,7 +70,7 @@ impl Status {
             ("lost", self.lost),
             ("refused", self.refused.into()),
             ("coroutines", self.coroutines.into()),
-            ("plain", self.plain.into()),
+            ("plain", self.v1_coroutines.into()),
             ("processes", self.processes as u64),
             ("lanes", self.lanes.into()),
             ("bytes", self.bytes),

@@ -52,7 +52,7 @@ impl Attribution {
     /// Creates the attribution for these coroutines, each with its index.
     pub fn new<'o>(coroutines: impl Iterator<Item = (usize, &'o StationCoroutine)>) -> Self {
         let mut station_uses: Vec<_> = coroutines
-            .filter(|(_, state)| !state.is_plain())
+            .filter(|(_, state)| !state.is_v1_peer())
             .map(|(which, state)| StationUse::of(which, state))
             .collect();
         station_uses.sort_unstable_by_key(|station_use| {
@@ -136,7 +136,7 @@ impl StationUse {
             base_n: state.base_n,
             end_n: state.end_n,
             from: state.birth_ts,
-            until: state.has_ended.then_some(state.last_ts),
+            until: state.has_ended.then_some(state.last_ns),
             which,
             max_until: 0,
             is_ordered: false,
@@ -205,7 +205,7 @@ mod tests {
             base_n: events.start,
             end_n: events.end,
             birth_ts: times[0],
-            last_ts: times[1],
+            last_ns: times[1],
             has_ended: true,
             ..StationCoroutine::default()
         }
@@ -387,10 +387,10 @@ mod tests {
         let all = consecutive_uses(0, &steps);
         let known = Attribution::new(all.iter().enumerate());
         for state in all.iter().step_by(1 << 10) {
-            let born = known.born_by(state.last_ts, 5);
+            let born = known.born_by(state.last_ns, 5);
             let payload = event((state.generation / 2) as u8, state.base_n, 0);
             assert_eq!(with_index(born, &payload).len(), 1);
-            assert_eq!(maybe_in_use_at(born, state.last_ts).len(), 1);
+            assert_eq!(maybe_in_use_at(born, state.last_ns).len(), 1);
         }
     }
 }

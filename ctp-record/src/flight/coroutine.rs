@@ -63,8 +63,8 @@ impl SnapshotCoroutine {
         let held = state.held.first().map(|(n, _)| *n);
         let (first, last) = self.in_lanes.unzip();
         self.is_born_later = until_ns < state.birth_ts && first.is_none();
-        let is_known = held.is_some() || state.is_plain() && state.end_n == state.base_n;
-        let is_in_window = !state.has_ended || since_ns <= state.last_ts && is_known;
+        let is_known = held.is_some() || state.is_v1_peer() && state.end_n == state.base_n;
+        let is_in_window = !state.has_ended || since_ns <= state.last_ns && is_known;
         self.is_included = !self.is_born_later && (is_in_window || first.is_some());
         let behind = last.map(|last| last.wrapping_add(1));
         self.is_cut = behind.is_some_and(|behind| self.has_gap(behind, until_ns));
@@ -82,7 +82,7 @@ impl SnapshotCoroutine {
         let behind = self.in_lanes.map(|(_, last)| last.wrapping_add(1));
         let later = state
             .first_after(until_ns)
-            .or_else(|| behind.filter(|_| until_ns < state.last_ts));
+            .or_else(|| behind.filter(|_| until_ns < state.last_ns));
         let Some(later) = later.filter(|later| self.contains(*later)) else {
             return;
         };
@@ -94,7 +94,7 @@ impl SnapshotCoroutine {
     fn has_gap(&self, behind: u64, until_ns: u64) -> bool {
         let state = self.state();
         let first = state.held.first().copied();
-        let (n, at) = first.unwrap_or((state.end_n, state.last_ts));
+        let (n, at) = first.unwrap_or((state.end_n, state.last_ns));
         behind < n && until_ns < at
     }
 
@@ -134,7 +134,7 @@ mod tests {
         let at = |n: u64| last - 10 * (end - 1 - n);
         let state = StationCoroutine {
             end_n: end,
-            last_ts: last,
+            last_ns: last,
             has_ended,
             held: held.map(|n| (n, at(n))).collect(),
             ..StationCoroutine::default()

@@ -24,7 +24,7 @@ impl EndedCoroutines {
         let had = state.end_n.wrapping_sub(state.base_n);
         sums.coroutines += 1;
         // The death of a v1 coroutine is a mark in its station, and counts as a recorded event.
-        let with_death = had.saturating_add((state.is_plain() && state.has_ended).into());
+        let with_death = had.saturating_add((state.is_v1_peer() && state.has_ended).into());
         sums.events = sums.events.saturating_add(with_death);
         let lost = state.event_counts.attempted.saturating_sub(with_death);
         sums.lost = sums.lost.saturating_add(lost);

@@ -8,9 +8,9 @@ use crate::cli::words::{grouped, shell_word, shown, size};
 use crate::control::wire::Answer;
 use crate::error::TraceError;
 
-/// The lines on stderr. `threshold` is set if the report's default threshold is too high to show the
-/// snapshot's stuck coroutines as stuck.
-pub fn sentence(
+/// The lines on standard error. `threshold` is the option for the suggested report, if the report's default threshold is
+/// too high to show the snapshot's stuck coroutines as stuck.
+pub fn lines(
     path: &Path,
     written: &Result<Snapshot, TraceError>,
     threshold: Option<Duration>,
@@ -27,7 +27,7 @@ pub fn sentence(
     }
 }
 
-/// The reply to the requester.
+/// The answer to the client that requested the snapshot.
 pub fn answer(path: &Path, written: &Result<Snapshot, TraceError>) -> Answer {
     let snapshot = written.as_ref().map_err(TraceError::to_string)?;
     let summary = &snapshot.summary;

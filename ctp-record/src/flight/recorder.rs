@@ -192,7 +192,7 @@ impl FlightRecorder {
             count.fetch_add(written.is_ok().into(), Ordering::Relaxed);
             is_written.store(true, Ordering::Release);
             if written.is_err() || verbosity > Verbosity::Quiet {
-                say(&messages::sentence(&path, &written, threshold));
+                say(&messages::lines(&path, &written, threshold));
             }
             // Fails if there is no requester.
             if let Ok(reply) = handed.recv() {

@@ -89,10 +89,10 @@ impl SnapshotInput {
         history: &mut FlightHistory,
     ) -> Self {
         // Events before this point are visible after it.
-        wait::order();
+        wait::fence_programs();
         let (lanes, until_ns) = lane_copy::up_to_now(&regions.all());
         // Coroutines of the copied records are visible after this point.
-        wait::order();
+        wait::fence_programs();
         regions.pass(processes, history);
         let views = regions.views();
         let looked_ns = monotonic_ns();
@@ -113,12 +113,12 @@ impl SnapshotInput {
         processes: &mut Processes,
         history: &mut FlightHistory,
     ) -> Self {
-        wait::order();
+        wait::fence_programs();
         let until_ns = monotonic_ns();
         regions.pass(processes, history);
         regions.introduce_silent_peers(processes, history);
         let views = regions.views();
-        wait::order();
+        wait::fence_programs();
         let lanes = lane_copy::once(&regions.all());
         SnapshotInput {
             lanes: lane_copy::by_recorders_clock(lane_copy::within_time(lanes), &views),

@@ -1,4 +1,4 @@
-//! What the reader remembers of a station.
+//! [`Cell`]: what the recorder has read from a station so far, and what it expects there next.
 
 mod slots;
 
@@ -12,7 +12,8 @@ use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, ProcessId};
 use super::StationCoroutine;
 use super::lanes::Lanes;
 
-/// What is remembered of a station. While `coroutine` is 0, the station's coroutine is not known yet.
+/// What the recorder remembers of a station between two visits. While `coroutine` is 0, the station's coroutine is not
+/// known yet.
 ///
 /// The fields that an event needs lie together, so that an event touches two cache lines.
 #[derive(Clone, Debug, Default)]
@@ -20,7 +21,7 @@ pub(super) struct Cell {
     pub coroutine: CoroutineId,
     pub process: ProcessId,
     /// How a v1 peer numbers its events; `None` for this project's probe.
-    pub plain: Option<Dialect>,
+    pub v1_dialect: Option<Dialect>,
     /// The generation of the station's coroutine.
     generation: u32,
     /// The time of birth, on the clock of the memory. It distinguishes coroutines of equal generation after the
@@ -37,20 +38,20 @@ pub(super) struct Cell {
     /// The latest state of wakes that was read; `None` while the runtime reports no wakes. Of several wakes
     /// between two visits, only the latest is seen.
     wakes: Option<WakeState>,
-    /// A v1 peer's death has been recorded.
+    /// Whether the death of a v1 peer's coroutine has been recorded.
     is_death_emitted: bool,
     phase: Phase,
-    /// The number of wakes that the coroutine's latest run had seen, modulo 2^16; `None` after missing events.
+    /// The number of wakes up to the coroutine's latest run, modulo 2^16; `None` after missing events.
     wakes_seen: Option<u16>,
-    /// An earlier value of the station's head. Events with a lower index that lanes do not bring in time are
-    /// read from slots.
+    /// An earlier value of the station's head. Events before it that no lane brings in time are read from slots.
     awaited_head: u64,
     /// The round of the lanes at which the head had this value, modulo 2^32.
     awaited_since: u32,
     /// Time of the latest event, on the clock of the memory.
-    pub last_ts: u64,
+    pub last_ns: u64,
+    /// Whether the event counts may be wrong, because words of the station were damaged or impossible.
     pub inexact: bool,
-    /// Index of the next event, plus 1, when the totals were last emitted.
+    /// The value of `next_n`, plus 1, when the totals were last emitted.
     totals_emitted_at: Option<NonZeroU64>,
     /// Events that were excluded.
     pub(super) filtered: u64,
@@ -89,8 +90,10 @@ const _: () = assert!(size_of::<Cell>() <= 128);
 
 /// Which probe writes a station.
 pub(super) enum Writer {
+    /// This project's probe.
     Ours,
-    Plain(Dialect),
+    /// Another probe for cTP v1, which numbers its events in this way.
+    V1Peer(Dialect),
 }
 
 /// The writer of a station. `None` while the station has neither an event, nor a coroutine of this
@@ -104,7 +107,7 @@ pub(super) fn writer_of(station: &Station) -> Option<Writer> {
     }
     // A probe of this project with another layout looks the same.
     let detected = detected.or_else(|| identity.is_dead.then(|| dialect_of_the_dead(station)));
-    detected.map(Writer::Plain)
+    detected.map(Writer::V1Peer)
 }
 
 /// The dialect of an ended coroutine, which writes no more events. If it had no event, its dialect is
@@ -117,14 +120,14 @@ impl Cell {
     pub fn new(
         coroutine: CoroutineId,
         process: ProcessId,
-        plain: Option<Dialect>,
+        v1_dialect: Option<Dialect>,
         identity: &Identity,
     ) -> Self {
-        let base_n = plain.map_or(identity.base_n, |_| 0);
+        let base_n = v1_dialect.map_or(identity.base_n, |_| 0);
         Cell {
             coroutine,
             process,
-            plain,
+            v1_dialect,
             generation: identity.generation,
             birth_ts: identity.birth_ts,
             base_n,
@@ -138,7 +141,7 @@ impl Cell {
         Cell {
             coroutine: coroutine.coroutine,
             process: coroutine.process,
-            plain: coroutine.plain,
+            v1_dialect: coroutine.v1_dialect,
             generation: coroutine.generation,
             birth_ts: coroutine.birth_ts,
             base_n: coroutine.base_n,
@@ -156,10 +159,10 @@ impl Cell {
 
     /// Whether this project's probe writes the station.
     pub fn is_ours(&self) -> bool {
-        self.is_known() && self.plain.is_none()
+        self.is_known() && self.v1_dialect.is_none()
     }
 
-    /// What is remembered of a coroutine that has left the station.
+    /// The cell after the coroutine has left the station: without a coroutine, but with what identifies the last one.
     pub fn vacant(&self) -> Self {
         Cell {
             generation: self.generation,
@@ -174,13 +177,13 @@ impl Cell {
     }
 
     pub fn dialect(&self) -> Dialect {
-        self.plain.unwrap_or(Dialect::PerSlot)
+        self.v1_dialect.unwrap_or(Dialect::PerSlot)
     }
 
     /// The number of events that the coroutine attempted, without excluded events, according to the station's
     /// words and `head`, the present or an earlier head. `None` if these words are impossible.
     pub fn attempted(&self, station: &Station, head: u64) -> Option<u64> {
-        let unread = match self.plain {
+        let unread = match self.v1_dialect {
             Some(_) => 0,
             None => self.ahead(head),
         };
@@ -193,16 +196,16 @@ impl Cell {
 
     /// Events without a number, because too many were nested in another event.
     pub(super) fn unnumbered(&self, station: &Station) -> u64 {
-        match self.plain {
+        match self.v1_dialect {
             Some(_) => 0,
             None => station.nested().into(),
         }
     }
 
-    /// Whether all events of a station that is marked as dead are read. Always false for a v1 peer: its
+    /// Whether all events of a station that is marked as dead have been read. Always false for a v1 peer, because its
     /// station is never used again.
-    pub fn is_over(&self, station: &Station) -> bool {
-        self.plain.is_none() && station.event_head() == self.next_n
+    pub fn is_read_to_end(&self, station: &Station) -> bool {
+        self.v1_dialect.is_none() && station.event_head() == self.next_n
     }
 
     /// Whether the coroutine's death has been read.
@@ -219,10 +222,10 @@ impl Cell {
         self.generation
     }
 
-    /// The number of its live wakers, if the coroutine is alive and the probe counts wakers.
+    /// The number of the coroutine's live wakers, if the coroutine is alive and the probe counts wakers.
     pub fn wakers(&self, station: &Station) -> Option<u32> {
         let wakers = station.wakers(self.generation)?;
-        (!self.has_ended() && self.plain.is_none()).then_some(wakers)
+        (!self.has_ended() && self.v1_dialect.is_none()).then_some(wakers)
     }
 
     /// Whether totals were ever emitted.
@@ -232,15 +235,15 @@ impl Cell {
 
     /// Whether totals were emitted since the latest event.
     pub fn has_emitted_latest_totals(&self) -> bool {
-        self.has_emitted_totals() && self.totals_emitted_at == self.behind_next()
+        self.has_emitted_totals() && self.totals_emitted_at == self.next_n_plus_1()
     }
 
     /// Notes that totals are emitted.
     pub fn note_totals(&mut self) {
-        self.totals_emitted_at = self.behind_next();
+        self.totals_emitted_at = self.next_n_plus_1();
     }
 
-    fn behind_next(&self) -> Option<NonZeroU64> {
+    fn next_n_plus_1(&self) -> Option<NonZeroU64> {
         NonZeroU64::new(self.next_n.wrapping_add(1))
     }
 
@@ -253,9 +256,10 @@ impl Cell {
         self.wakes_seen
     }
 
-    /// The end of the events that are in no lane and must be read from slots. An event that the head counts
-    /// when a round begins is in a lane by then, unless its thread has no lane or the lane was full. Such an
-    /// event is still missing after all records of that round have become events.
+    /// The index before which all unread events are in no lane, and must be read from slots.
+    ///
+    /// When a round of the lanes begins, each event that the head counts is in a lane, unless its thread has no lane or
+    /// the lane was full. Such an event is still missing after all records of that round have become events.
     pub fn slot_end(&mut self, head: u64, lanes: &Lanes) -> u64 {
         let awaited = self.awaited_head;
         let has_come = self.ahead(awaited) == 0;
@@ -272,11 +276,11 @@ impl Cell {
         if distance > u64::MAX / 2 { 0 } else { distance }
     }
 
-    /// The number of events to skip when a slot claims that `oldest` is the oldest event left. `None` if that
-    /// is more than the probe's head allows, or than is possible: then the slot is damaged.
+    /// The number of events to skip when a slot claims that `oldest` is the oldest event left. `None` if the number is
+    /// greater than the probe's head allows or than is possible: then the slot is damaged.
     pub fn credible_skip(&self, oldest: u64, station: &Station) -> Option<u64> {
         let events = self.ahead(oldest);
-        let most = match self.plain {
+        let most = match self.v1_dialect {
             Some(_) => MAX_CREDIBLE_EVENTS,
             None => self.ahead(station.event_head()).min(MAX_CREDIBLE_EVENTS),
         };
@@ -286,7 +290,7 @@ impl Cell {
     /// Whether the next event has already happened, so that it is lost with its damaged slot. Only the head
     /// of this project's probe shows that.
     fn is_lost(&self, station: &Station) -> bool {
-        self.plain.is_none() && self.ahead(station.event_head()) > 0
+        self.v1_dialect.is_none() && self.ahead(station.event_head()) > 0
     }
 
     /// Skips absent events if later events can be read. Returns how many were lost, or `None` if the next
@@ -306,7 +310,7 @@ impl Cell {
         has_moved.then(|| self.unrecorded.wrapping_sub(before))
     }
 
-    /// Leaves out the next event as damaged.
+    /// Skips the next event as damaged. Returns true.
     pub fn skip_damaged(&mut self) -> bool {
         self.inexact = true;
         self.skip(1)
@@ -314,7 +318,7 @@ impl Cell {
 
     /// Notes the coroutine's death. Does nothing for a v1 peer, because its station is never used again.
     fn end(&mut self) {
-        if self.plain.is_none() {
+        if self.v1_dialect.is_none() {
             self.phase = match self.phase {
                 Phase::Runs => Phase::EndedInRun,
                 _ => Phase::Ended,
@@ -330,7 +334,7 @@ impl Cell {
         true
     }
 
-    /// Continues reading at event `n`, which gets the number in the trace that the next event would have.
+    /// Continues reading at event `n`. In the trace, this event gets the number that the next event would have had.
     pub fn resume_at(&mut self, n: u64) {
         self.inexact = true;
         let by = n.wrapping_sub(self.next_n);
@@ -345,7 +349,8 @@ impl Cell {
         self.unrecorded = self.unrecorded.wrapping_add(1);
     }
 
-    /// Creates event `n` with the fields that all events have. `at_ns` is its time on the monotonic clock.
+    /// Creates event `n` with the fields that all events have. `at_ns` is its time on the clock of the memory, and `at`
+    /// its time in the trace.
     #[inline]
     pub(super) fn event(
         &mut self,
@@ -363,7 +368,7 @@ impl Cell {
             EventKind::Death => self.end(),
             EventKind::Birth => {}
         }
-        self.last_ts = at_ns;
+        self.last_ns = at_ns;
         Event {
             coroutine: self.coroutine,
             n: self.index_of(n),
@@ -374,7 +379,7 @@ impl Cell {
         }
     }
 
-    /// Notes how many wakes the latest run had seen.
+    /// Notes the number of wakes up to the latest run.
     #[inline]
     pub(super) fn note_wakes_seen(&mut self, wakes_seen: u16) {
         self.wakes_seen = Some(wakes_seen);
@@ -412,7 +417,7 @@ impl Cell {
         self.recorded.wrapping_add(self.unrecorded)
     }
 
-    /// The event during which the writer died, if any.
+    /// The number in the trace of the event during which the writer died, if any.
     pub fn torn(&self, station: &Station) -> Option<u64> {
         match self.dialect().fetch(station, self.next_n) {
             Fetched::Torn => Some(self.index_of(self.next_n)),

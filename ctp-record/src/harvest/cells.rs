@@ -1,20 +1,21 @@
-//! What the reader remembers of all stations of a region.
+//! [`Cells`]: what the recorder remembers of all stations of a region, and which of them it must visit again.
 
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
 use super::cell::Cell;
 
-/// What is remembered of each station, and which stations need another visit.
+/// The cell of each station, and the stations that need another visit.
 #[derive(Debug, Default)]
 pub(super) struct Cells {
     cells: Vec<Cell>,
-    /// `event_head` of each station at its last visit. A scan of idle stations reads only these.
+    /// The `event_head` of each station at its last visit. These values are kept apart from the cells, so that a scan of idle
+    /// stations reads less memory.
     heads: Vec<u64>,
-    /// Stations with a writer that is not known yet.
+    /// Stations of which it is not known yet which probe writes them.
     unidentified: VecDeque<u32>,
     /// Stations of v1 peers, which keep no `event_head`.
-    plain: Vec<u32>,
+    v1_stations: Vec<u32>,
     /// Stations of coroutines that ended, as reported by lanes since the last `take_ended`.
     ended: Vec<u32>,
 }
@@ -80,24 +81,24 @@ impl Cells {
     }
 
     /// Notes that a v1 peer writes this station.
-    pub fn note_plain(&mut self, index: u32) {
-        self.plain.push(index);
+    pub fn note_v1_peer(&mut self, index: u32) {
+        self.v1_stations.push(index);
     }
 
     /// Forgets stations of v1 peers that have another writer by now.
-    pub fn retain_plain(&mut self) {
+    pub fn retain_v1_peers(&mut self) {
         let cells = &self.cells;
-        self.plain
-            .retain(|&index| cells[index as usize].plain.is_some());
+        self.v1_stations
+            .retain(|&index| cells[index as usize].v1_dialect.is_some());
     }
 
-    /// The station of the v1 peer with this number, or `None` after the last.
-    pub fn plain(&self, number: usize) -> Option<usize> {
-        self.plain.get(number).map(|index| *index as usize)
+    /// The station of the v1 peer with this number, from 0. `None` after the last.
+    pub fn v1_station(&self, number: usize) -> Option<usize> {
+        self.v1_stations.get(number).map(|index| *index as usize)
     }
 
-    pub fn has_plain(&self) -> bool {
-        !self.plain.is_empty()
+    pub fn has_v1_peers(&self) -> bool {
+        !self.v1_stations.is_empty()
     }
 
     /// Notes that a lane reported the death of this station's coroutine.

@@ -18,8 +18,8 @@ use super::emit::Source;
 pub(super) fn kind_of_slot(epoch: &Epoch, source: Source) -> Option<EventKind> {
     let kind = match (source, epoch.tail.is_active) {
         (Source::Ours, _) => kind_of_lane(epoch.tail.kind),
-        (Source::Plain, true) => Some(EventKind::Run),
-        (Source::Plain, false) => Some(EventKind::Suspend),
+        (Source::V1Peer, true) => Some(EventKind::Run),
+        (Source::V1Peer, false) => Some(EventKind::Suspend),
     };
     kind.filter(|_| epoch.timestamp != 0)
 }
@@ -81,12 +81,12 @@ pub(super) fn wait_kind(code: u8) -> WaitKind {
 }
 
 /// The birth of a coroutine, as line 0 of its station states it.
-pub(super) fn birth(identity: &Identity, plain: Option<Numbering>, at: Nanos) -> Birth {
+pub(super) fn birth(identity: &Identity, v1_numbering: Option<Numbering>, at: Nanos) -> Birth {
     Birth {
         generation: identity.generation,
         probe_id: identity.probe_id,
         at,
-        dialect: match plain {
+        dialect: match v1_numbering {
             None => Dialect::Extended,
             Some(Numbering::PerSlot) => Dialect::V1PerSlot,
             Some(Numbering::PerStation) => Dialect::V1PerStation,
@@ -98,7 +98,7 @@ pub(super) fn birth(identity: &Identity, plain: Option<Numbering>, at: Nanos) ->
             4 => CoroutineKind::Bare,
             _ => CoroutineKind::Unknown,
         },
-        lived_before: plain.is_none() && identity.birth_ts == 0,
+        lived_before: v1_numbering.is_none() && identity.birth_ts == 0,
         ..Birth::default()
     }
 }
@@ -142,7 +142,7 @@ pub(super) fn waker(by: WokenBy, seated: impl FnOnce(u32) -> Option<CoroutineId>
 }
 
 /// The death of a v1 peer, which marks its station as dead without an event.
-pub(super) fn plain_death(coroutine: CoroutineId, n: u64, at: Nanos) -> Event {
+pub(super) fn v1_death(coroutine: CoroutineId, n: u64, at: Nanos) -> Event {
     Event {
         coroutine,
         n,

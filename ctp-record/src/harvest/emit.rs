@@ -15,8 +15,8 @@ use super::{Harvest, Pass, convert};
 pub(super) enum Source {
     /// This project's probe.
     Ours,
-    /// A probe that writes only the fields of plain cTP v1.
-    Plain,
+    /// A probe that writes only the fields of cTP v1.
+    V1Peer,
 }
 
 impl Harvest {
@@ -32,7 +32,7 @@ impl Harvest {
     ) {
         let cell = &self.cells[index];
         let source = cell.source();
-        let is_same_coroutine = source == Source::Plain || epoch.generation == cell.generation();
+        let is_same_coroutine = source == Source::V1Peer || epoch.generation == cell.generation();
         let kind = convert::kind_of_slot(epoch, source).filter(|_| is_same_coroutine);
         let Some(kind) = self.credible(index, n, epoch.timestamp, kind) else {
             return;
@@ -44,7 +44,7 @@ impl Harvest {
         if kind == EventKind::Suspend {
             (event.site, event.arg) = match source {
                 Source::Ours => (self.sites.word(process, epoch.site, pass), event.arg),
-                Source::Plain => self.plain_site(index, n, epoch.addr, pass),
+                Source::V1Peer => self.v1_site(index, n, epoch.addr, pass),
             };
         }
         self.note_and_emit(index, &event, pass);
@@ -52,7 +52,7 @@ impl Harvest {
 
     /// The site of event `n` of a v1 peer, which suspended at this address, and the address if it is no address of
     /// code.
-    fn plain_site(
+    fn v1_site(
         &mut self,
         index: usize,
         n: u64,
@@ -61,7 +61,7 @@ impl Harvest {
     ) -> (SiteId, u64) {
         let cell = &self.cells[index];
         let (of, dialect) = ((cell.process, cell.coroutine), cell.dialect());
-        let site = self.sites.plain(cell.process, address, pass);
+        let site = self.sites.at_address(cell.process, address, pass);
         if site != SiteId(0) || address == 0 {
             return (site, 0);
         }
@@ -132,8 +132,8 @@ impl Harvest {
 
 impl Cell {
     fn source(&self) -> Source {
-        match self.plain {
-            Some(_) => Source::Plain,
+        match self.v1_dialect {
+            Some(_) => Source::V1Peer,
             None => Source::Ours,
         }
     }

@@ -58,7 +58,7 @@ impl Harvest {
         let cell = &self.cells[index];
         let is_same = cell.is_ours() && cell.is_owner_of(station);
         let is_dead = station.identity().is_some_and(|identity| identity.is_dead);
-        if is_same && is_dead && self.cells[index].is_over(station) {
+        if is_same && is_dead && self.cells[index].is_read_to_end(station) {
             self.vacate(index, pass);
         }
     }

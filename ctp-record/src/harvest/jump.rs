@@ -28,7 +28,7 @@ impl Cell {
     /// Follows a v1 peer's numbers that have jumped, after its next event was absent. Returns true if that
     /// event cannot come any more and reading continues elsewhere.
     pub(super) fn follow_jump(&mut self, station: &Station) -> bool {
-        let Some(dialect) = self.plain else {
+        let Some(dialect) = self.v1_dialect else {
             return false;
         };
         if self.is_a_lap_behind(dialect, station) {
@@ -83,7 +83,7 @@ impl Cell {
     fn first_unread(&self, station: &Station, end: u64) -> u64 {
         let before = (1..=READABLE).map(|back| end.wrapping_sub(back));
         let unread = before.take_while(|n| match self.dialect().fetch(station, *n) {
-            Fetched::Whole(epoch) => self.last_ts < epoch.timestamp,
+            Fetched::Whole(epoch) => self.last_ns < epoch.timestamp,
             _ => false,
         });
         unread.last().unwrap_or(end)

@@ -25,7 +25,7 @@ pub(super) struct KnownClocks {
 }
 
 impl Harvest {
-    /// Finds the clock of the first process that attached, before any of its events is read. Plain v1 peers
+    /// Finds the clock of the first process that attached, before any of its events is read. V1 peers
     /// do not attach: their clock is found when their first coroutine is introduced.
     pub(super) fn find_clock(&mut self, pass: &mut Pass<'_>) {
         if self.clocks.of_memory.is_some() {

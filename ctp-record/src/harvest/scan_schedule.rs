@@ -65,7 +65,7 @@ impl SinceFullScan {
 impl Harvest {
     /// Whether every thread has a lane, so that lanes report every event.
     fn are_all_threads_in_lanes(&self, region: &Region<'_>) -> bool {
-        region.header.counters().laneless == 0 && !self.cells.has_plain()
+        region.header.counters().laneless == 0 && !self.cells.has_v1_peers()
     }
 
     /// Whether the memory can be left unread for a short time without a loss: lanes and totals keep all that happens,
@@ -123,7 +123,7 @@ impl Harvest {
     pub(super) fn scan_stations(&mut self, now_ns: u64, pass: &mut Pass<'_>) {
         self.since_full_scan = SinceFullScan::new(now_ns, self.lanes.crowded_out());
         let mut number = 0;
-        while let Some(index) = self.cells.plain(number) {
+        while let Some(index) = self.cells.v1_station(number) {
             self.drain(index, pass);
             number += 1;
         }

@@ -18,8 +18,8 @@ pub(crate) struct SiteTable {
     ids: HashMap<(ProcessId, Key), SiteId>,
     /// Recent results of [`SiteTable::interned`], by the id in the shared table.
     latest: Vec<(ProcessId, SiteId)>,
-    /// Recent results of [`SiteTable::plain`]: a coroutine usually suspends at the same addresses.
-    plain: HashMap<(ProcessId, u64), SiteId>,
+    /// Recent results of [`SiteTable::at_address`]: a coroutine usually suspends at the same addresses.
+    by_address: HashMap<(ProcessId, u64), SiteId>,
     /// Recent results of [`SiteTable::frame`]. Another coroutine may use the memory of a frame later.
     frames: HashMap<(CoroutineId, u64), SiteId>,
     /// Waits at sites without a number, because the trace has too many sites.
@@ -27,7 +27,7 @@ pub(crate) struct SiteTable {
 }
 
 /// Cached addresses of v1 peers. A full cache is cleared.
-const MAX_PLAIN_ADDRESSES: usize = 4096;
+const MAX_V1_ADDRESSES: usize = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Key {
@@ -195,8 +195,8 @@ impl SiteTable {
     }
 
     /// The site of a v1 peer's suspend: its address, if the address lies in program code.
-    pub fn plain(&mut self, process: ProcessId, address: u64, pass: &mut Pass<'_>) -> SiteId {
-        if let Some(known) = self.plain.get(&(process, address)) {
+    pub fn at_address(&mut self, process: ProcessId, address: u64, pass: &mut Pass<'_>) -> SiteId {
+        if let Some(known) = self.by_address.get(&(process, address)) {
             return *known;
         }
         let site = if address != 0 && pass.outside.is_text(process, address, pass.sink) {
@@ -209,10 +209,10 @@ impl SiteTable {
         } else {
             SiteId(0)
         };
-        if self.plain.len() >= MAX_PLAIN_ADDRESSES {
-            self.plain.clear();
+        if self.by_address.len() >= MAX_V1_ADDRESSES {
+            self.by_address.clear();
         }
-        self.plain.insert((process, address), site);
+        self.by_address.insert((process, address), site);
         site
     }
 
@@ -240,7 +240,7 @@ impl SiteTable {
             }
             _ => SiteId(0),
         };
-        if self.frames.len() >= MAX_PLAIN_ADDRESSES {
+        if self.frames.len() >= MAX_V1_ADDRESSES {
             self.frames.clear();
         }
         self.frames.insert((coroutine, address), site);

@@ -25,13 +25,13 @@ pub struct StationCoroutine {
     /// The coroutine's process.
     pub process: ProcessId,
     /// How a v1 peer numbers its events; `None` for this project's probe.
-    pub plain: Option<Dialect>,
+    pub v1_dialect: Option<Dialect>,
     /// The station's generation, which grows by two with each use.
     pub generation: u32,
     /// When it was born, on the monotonic clock.
     pub birth_ts: u64,
     /// When its latest event was, on the monotonic clock.
-    pub last_ts: u64,
+    pub last_ns: u64,
     /// The coroutine has ended.
     pub has_ended: bool,
     /// Index of its first event in the station.
@@ -83,7 +83,7 @@ impl StationCoroutine {
     fn by_recorders_clock(mut self, ahead_ns: i64) -> Self {
         let events = self.held.iter_mut().map(|(_, at_ns)| at_ns);
         let wakes = self.wakes.iter_mut().map(|wakes| &mut wakes.at_ns);
-        let own = [&mut self.birth_ts, &mut self.last_ts].into_iter();
+        let own = [&mut self.birth_ts, &mut self.last_ns].into_iter();
         // Time 0 means unknown.
         for time in events.chain(wakes).chain(own).filter(|time| **time != 0) {
             *time = time.saturating_add_signed(ahead_ns.saturating_neg());
@@ -93,8 +93,8 @@ impl StationCoroutine {
     }
 
     /// Whether a v1 peer writes the station.
-    pub fn is_plain(&self) -> bool {
-        self.plain.is_some()
+    pub fn is_v1_peer(&self) -> bool {
+        self.v1_dialect.is_some()
     }
 
     /// Forgets the events that the slots hold.
@@ -111,9 +111,9 @@ impl StationCoroutine {
         let (at_ns, word) = words.waker();
         words.set_waker(waker(at_ns, word));
         // Another process may have overwritten the identity since the coroutine was first seen.
-        let generation = (!self.is_plain()).then_some(self.generation);
+        let generation = (!self.is_v1_peer()).then_some(self.generation);
         words.set_identity(generation, self.birth_ts);
-        if !self.is_plain() {
+        if !self.is_v1_peer() {
             words.set_event_head(self.end_n);
         }
         words.to_station(slots.as_deref())
@@ -129,7 +129,7 @@ impl StationCoroutine {
     /// The latest time that the station states, up to `until_ns`.
     pub fn latest_until(&self, until_ns: u64) -> Option<u64> {
         let events = self.held.iter().map(|(_, at_ns)| *at_ns);
-        let others = [Some(self.last_ts), self.wakes.map(|wakes| wakes.at_ns)];
+        let others = [Some(self.last_ns), self.wakes.map(|wakes| wakes.at_ns)];
         let all = events.chain(others.into_iter().flatten());
         all.filter(|at| *at <= until_ns).max()
     }
@@ -156,9 +156,9 @@ impl Harvest {
         let identity = station.identity();
         let was_dead = identity.as_ref().is_some_and(|identity| identity.is_dead);
         let (held, end_n) = cell.held(station);
-        let is_plain = cell.plain.is_some();
+        let is_v1_peer = cell.v1_dialect.is_some();
         let records_wakes = identity.is_some_and(|identity| identity.records_wakes);
-        let last_ts = held.last().map_or(cell.birth_ts(), |(_, at_ns)| *at_ns);
+        let last_ns = held.last().map_or(cell.birth_ts(), |(_, at_ns)| *at_ns);
         let had = end_n.wrapping_sub(cell.base_n());
         let is_credible = had <= MAX_CREDIBLE_EVENTS;
         let events = if is_credible { had } else { held.len() as u64 };
@@ -172,19 +172,19 @@ impl Harvest {
             station: index as u32,
             coroutine: cell.coroutine,
             process: cell.process,
-            plain: cell.plain,
+            v1_dialect: cell.v1_dialect,
             generation: cell.generation(),
             birth_ts: cell.birth_ts(),
-            last_ts,
+            last_ns,
             has_ended: was_dead,
             base_n: end_n.wrapping_sub(events),
             end_n,
-            wakes: (!is_plain && records_wakes).then(|| station.wakes()),
+            wakes: (!is_v1_peer && records_wakes).then(|| station.wakes()),
             aggregate: self
-                .aggregate_of(index, &region.stations[index], last_ts)
+                .aggregate_of(index, &region.stations[index], last_ns)
                 .map(Box::new),
             event_counts: EventCounts {
-                attempted: events + u64::from(is_plain && was_dead) + cell.unnumbered(station),
+                attempted: events + u64::from(is_v1_peer && was_dead) + cell.unnumbered(station),
                 recorded: 0,
                 inexact: event_counts.inexact || !is_credible,
                 ..event_counts
@@ -204,7 +204,7 @@ impl Harvest {
 impl Cell {
     /// Index and time of the latest events that slots hold, without a gap, and the index after the last.
     fn held(&self, station: &Station) -> (Vec<(u64, u64)>, u64) {
-        let head = match self.plain {
+        let head = match self.v1_dialect {
             Some(_) => self.next_n(),
             None => station.event_head(),
         };

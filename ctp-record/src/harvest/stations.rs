@@ -53,15 +53,15 @@ impl Harvest {
                     self.cells.put_back_unidentified(index);
                 }
                 Some(cell::Writer::Ours) => {}
-                Some(cell::Writer::Plain(dialect)) => {
-                    self.cells.note_plain(index);
+                Some(cell::Writer::V1Peer(dialect)) => {
+                    self.cells.note_v1_peer(index);
                     self.introduce(index as usize, Some(dialect), pass);
                 }
             }
         }
     }
 
-    /// Introduces the coroutines of plain v1 peers that had no event by the end of the recording. After the
+    /// Introduces the coroutines of v1 peers that had no event by the end of the recording. After the
     /// end, their unknown dialect does not matter. A damaged header may claim very many of these.
     pub(crate) fn introduce_silent_peers(
         &mut self,
@@ -79,7 +79,7 @@ impl Harvest {
             match identity.filter(|identity| !identity.extended && identity.probe_id != 0) {
                 Some(identity) if self.is_after_stop(identity.birth_ts) => {}
                 Some(_) => {
-                    self.cells.note_plain(index);
+                    self.cells.note_v1_peer(index);
                     self.introduce(index as usize, Some(Dialect::PerSlot), &mut pass);
                 }
                 None => self.cells.put_back_unidentified(index),
@@ -92,7 +92,7 @@ impl Harvest {
     pub(super) fn introduce(
         &mut self,
         index: usize,
-        plain: Option<Dialect>,
+        v1_dialect: Option<Dialect>,
         pass: &mut Pass<'_>,
     ) -> bool {
         let station = &pass.region.stations[index];
@@ -100,7 +100,7 @@ impl Harvest {
             return false;
         };
         let is_new = identity.extended && self.cells[index].is_new(&identity);
-        if plain.is_none() && (!is_new || self.is_after_stop(identity.birth_ts)) {
+        if v1_dialect.is_none() && (!is_new || self.is_after_stop(identity.birth_ts)) {
             return false;
         }
         let Some(id) = pass.outside.numbers().coroutine() else {
@@ -112,8 +112,8 @@ impl Harvest {
         let has_clock =
             self.is_read_by_clock_of(process, (peer, latest_time(station, &identity)), pass);
         self.totals.coroutines += 1;
-        self.totals.plain += u32::from(plain.is_some());
-        self.cells[index] = Cell::new(id, process, plain, &identity);
+        self.totals.v1_coroutines += u32::from(v1_dialect.is_some());
+        self.cells[index] = Cell::new(id, process, v1_dialect, &identity);
         self.cells[index].inexact = !has_clock;
         let name = self.sites.name(pass.region, identity.meta);
         let spawn_site = self.sites.interned(process, name.site, pass);
@@ -126,7 +126,7 @@ impl Harvest {
             station: index as u32,
             name: name.text,
             spawn_site,
-            ..convert::birth(&identity, plain, born)
+            ..convert::birth(&identity, v1_dialect, born)
         }));
         true
     }

@@ -127,9 +127,9 @@ impl Harvest {
         self.stop = Some(stop);
     }
 
-    fn is_plain(&self, index: usize) -> bool {
+    fn is_v1_peer(&self, index: usize) -> bool {
         let cell = self.cells.get(index);
-        cell.is_some_and(|cell| cell.plain.is_some())
+        cell.is_some_and(|cell| cell.v1_dialect.is_some())
     }
 
     fn lost_so_far(&self, region: &Region<'_>) -> Vec<Option<u32>> {
@@ -193,7 +193,7 @@ impl Harvest {
     /// The index at which reading from slots ends, if the slots hold events after the end.
     pub(super) fn end_at_stop(&self, index: usize, head: u64) -> Option<u64> {
         let end = self.head_to_read(index, head);
-        (end != head && !self.is_plain(index)).then_some(end)
+        (end != head && !self.is_v1_peer(index)).then_some(end)
     }
 
     /// Whether a slot holds an event after the end. Events of this project's probe that were counted before
@@ -208,7 +208,7 @@ impl Harvest {
             return false;
         }
         let is_after_stop = |epoch: &Epoch| self.is_after_stop(epoch.timestamp);
-        match (found, self.is_plain(index)) {
+        match (found, self.is_v1_peer(index)) {
             (Fetched::Whole(epoch), true) => {
                 is_after_stop(epoch) && self.has_changed_since_stop(index, station)
             }

@@ -67,10 +67,10 @@ impl Harvest {
         }
     }
 
-    /// Whether totals are recorded for this station's coroutine instead of its history. A plain v1 peer has
+    /// Whether totals are recorded for this station's coroutine instead of its history. A v1 peer has
     /// no totals, so its events are recorded.
     pub(super) fn records_totals(&self, index: usize) -> bool {
-        self.summary.is_some() && self.cells[index].plain.is_none()
+        self.summary.is_some() && self.cells[index].v1_dialect.is_none()
     }
 
     /// Events that coroutines of this memory had, including those that became no records. In a summary, most
@@ -79,9 +79,9 @@ impl Harvest {
         if self.summary.is_none() {
             return self.totals.events;
         }
-        // A plain v1 peer keeps no head.
-        let plain = self.cells.iter().filter(|cell| cell.plain.is_some());
-        let recorded = plain.map(|cell| cell.recorded);
+        // A v1 peer keeps no head.
+        let of_v1_peers = self.cells.iter().filter(|cell| cell.v1_dialect.is_some());
+        let recorded = of_v1_peers.map(|cell| cell.recorded);
         let heads = region.allocated().iter().map(Station::event_head);
         // A damaged memory may hold any number here.
         recorded.chain(heads).fold(0, u64::saturating_add)
@@ -142,8 +142,8 @@ impl Harvest {
             match totals_of(station, cell.generation()) {
                 Statistics::Both(both) => {
                     cell.note_totals();
-                    let last_ts = self.cells[index].last_ts;
-                    let aggregate = self.aggregate(index, (station, last_ts), summary, *both);
+                    let last_ns = self.cells[index].last_ns;
+                    let aggregate = self.aggregate(index, (station, last_ns), summary, *both);
                     pass.sink.take(Record::Aggregate(Box::new(aggregate)));
                 }
                 Statistics::Nonsense => cell.inexact = true,
@@ -156,13 +156,13 @@ impl Harvest {
     fn aggregate(
         &self,
         index: usize,
-        (station, last_ts): (&Station, u64),
+        (station, last_ns): (&Station, u64),
         summary: Summary,
         [waiting, running]: [Durations; 2],
     ) -> Aggregate {
         Aggregate {
             coroutine: self.cells[index].coroutine,
-            at: self.as_of(index, last_ts),
+            at: self.as_of(index, last_ns),
             stands_for_events: self.flight_memory.is_none(),
             left_out: station.nested().into(),
             bins: summary.bins,
@@ -171,25 +171,25 @@ impl Harvest {
         }
     }
 
-    /// The time up to which totals are valid that were read after an event at `last_ts`: the time of that
+    /// The time up to which totals are valid that were read after an event at `last_ns`: the time of that
     /// event, since nothing has changed them later. The program may have ended long before the totals are
     /// read.
-    fn as_of(&self, index: usize, last_ts: u64) -> Nanos {
-        let at_ns = last_ts.max(self.cells[index].birth_ts());
+    fn as_of(&self, index: usize, last_ns: u64) -> Nanos {
+        let at_ns = last_ns.max(self.cells[index].birth_ts());
         self.horizon.nanos(at_ns).min(self.now())
     }
 
-    /// The current totals of this coroutine, if they can be read, after an event at `last_ts`.
+    /// The current totals of this coroutine, if they can be read, after an event at `last_ns`.
     pub(super) fn aggregate_of(
         &self,
         index: usize,
         station: &Station,
-        last_ts: u64,
+        last_ns: u64,
     ) -> Option<Aggregate> {
         let summary = self.summary.filter(|_| self.cells[index].is_ours())?;
         match totals_of(station, self.cells[index].generation()) {
             Statistics::Both(both) => {
-                Some(self.aggregate(index, (station, last_ts), summary, *both))
+                Some(self.aggregate(index, (station, last_ns), summary, *both))
             }
             Statistics::Nonsense | Statistics::Nothing => None,
         }

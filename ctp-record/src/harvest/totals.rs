@@ -18,8 +18,8 @@ pub struct Totals {
     /// Coroutines that ended in a run of their own, so that they cannot be stuck. 0 if events may have been
     /// excluded. The other coroutines live, or were dropped while they waited.
     pub finished: u32,
-    /// Coroutines of plain v1 peers.
-    pub plain: u32,
+    /// Coroutines of v1 peers.
+    pub v1_coroutines: u32,
     /// Coroutines that were left out because the trace had no number left.
     pub refused: u32,
     /// Waits at sites without a number, because the trace has too many sites.
@@ -44,7 +44,7 @@ impl AddAssign for Totals {
         self.quarantined += other.quarantined;
         self.coroutines += other.coroutines;
         self.finished += other.finished;
-        self.plain += other.plain;
+        self.v1_coroutines += other.v1_coroutines;
         self.refused = self.refused.saturating_add(other.refused);
         self.unnamed += other.unnamed;
         self.doubtful += other.doubtful;

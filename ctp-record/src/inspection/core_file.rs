@@ -1,4 +1,4 @@
-//! Inspects a core file: like a process, but of a single moment.
+//! Inspects a core file, which shows a process at a single moment.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
@@ -19,7 +19,7 @@ use crate::output::Output;
 /// The only process of a core file.
 const PROCESS: ProcessId = ProcessId(1);
 
-/// Looks into the core file, writes the trace and prints what was found.
+/// Inspects the core file, writes the trace and prints what was found.
 ///
 /// # Errors
 /// The core file cannot be read, or the trace cannot be written.

@@ -57,7 +57,7 @@ pub struct StuckMonitor {
     next: Option<Instant>,
     /// Number of coroutines that were stuck at the latest check, by the first threshold.
     pub latest: usize,
-    /// The program was stopped when the latest check was due.
+    /// Whether the program was stopped when the latest check was due.
     was_stopped: bool,
 }
 
@@ -65,8 +65,8 @@ pub struct StuckMonitor {
 const CHECKS: u32 = 8;
 const MIN_PAUSE: Duration = Duration::from_millis(50);
 const MAX_PAUSE: Duration = Duration::from_millis(500);
-/// Checks use at most one n-th of a processor. A check of a trace only judges; a check of a flight recorder
-/// reads everything that is kept.
+/// A check that took time `t` is followed by a pause of at least this many times `t`. A check of a trace only judges; a
+/// check of a flight recorder reads everything that is kept.
 const SHARE_OF_TRACE: u32 = 100;
 const SHARE_OF_FLIGHT: u32 = 20;
 
@@ -102,7 +102,7 @@ impl StuckMonitor {
     }
 
     /// The shortest threshold.
-    pub fn shortest(&self) -> Nanos {
+    pub fn shortest_threshold(&self) -> Nanos {
         let all = self.notifiers.iter().map(|notifier| notifier.after);
         all.min().unwrap_or_default()
     }
@@ -125,13 +125,13 @@ impl StuckMonitor {
     }
 
     /// Notes that a check has started, and the processor time of the main thread for it. Judging is counted separately.
-    pub fn started(&mut self, took: Duration) {
+    pub fn note_start(&mut self, took: Duration) {
         self.next = None;
         self.took = took;
     }
 
     /// Postpones the check, because there is nothing to check.
-    pub fn skip(&mut self) {
+    pub fn postpone(&mut self) {
         self.next = Some(Instant::now() + self.pause);
     }
 
@@ -141,13 +141,14 @@ impl StuckMonitor {
         let was_stopped = std::mem::replace(&mut self.was_stopped, is_stopped);
         let is_skipped = is_stopped || was_stopped;
         if is_skipped {
-            self.skip();
+            self.postpone();
         }
         is_skipped
     }
 
-    /// The new findings, by notifier. A site is reported once, and again only when its count has doubled.
-    pub fn news(&mut self) -> Vec<(Purpose, Nanos, Vec<Finding>)> {
+    /// Returns the findings since the last call, by notifier. A site is reported once, and again only when its count has
+    /// doubled.
+    pub fn take_findings(&mut self) -> Vec<(Purpose, Nanos, Vec<Finding>)> {
         let mut news = Vec::new();
         while let Ok(stuck_observation) = self.stuck_observations.try_recv() {
             let cost = self.took + stuck_observation.cost;

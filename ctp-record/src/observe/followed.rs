@@ -1,4 +1,4 @@
-//! Follows a wait over several observations, and decides which observations are recorded.
+//! [`Followed`]: a wait that is observed several times. Decides which of the observations are recorded.
 
 use ctp_trace::record::{Look, Nanos, Seen};
 
@@ -18,12 +18,13 @@ pub(super) struct Followed {
     empty: Option<Look>,
 }
 
-/// The latest record.
+/// The state in the latest record, and since when it has lasted.
 #[derive(Clone, Copy, Debug)]
 struct Reported {
     seen: Seen,
-    /// Time of the first such observation, and time of the latest record.
+    /// The time of the first observation of this state.
     first: Nanos,
+    /// The time of the latest record.
     last: Nanos,
 }
 
@@ -44,7 +45,7 @@ impl Followed {
         })
     }
 
-    /// Whether a descriptor that was open has changed, by the main descriptor table of the process.
+    /// Whether a descriptor that was open has changed, according to the main descriptor table of the process.
     pub fn is_changed(&self, state: &DescriptorState) -> bool {
         match state {
             DescriptorState::Open(_) => self.descriptor.is_some() && !self.is_same_file(state),
@@ -62,10 +63,12 @@ impl Followed {
         matches!(state, DescriptorState::Open(open) if descriptor == Some(*open))
     }
 
-    /// The records to write for this observation. A lasting state is recorded twice, and then each time that its
-    /// duration has doubled. If there is nothing to read, this is recorded each time that the wait has grown by half,
-    /// or, to save room, only at the end ([`unrecorded`](Self::unrecorded)).
-    pub fn see(&mut self, state: &DescriptorState, look: Look, saves_room: bool) -> Vec<Look> {
+    /// Notes an observation, and returns the records to write for it.
+    ///
+    /// A lasting state is recorded twice, and then each time that its duration has doubled. That there is nothing to read
+    /// is recorded each time that the wait has grown by half. To save room, this is recorded only at the end
+    /// ([`unrecorded`](Self::unrecorded)).
+    pub fn note(&mut self, state: &DescriptorState, look: Look, saves_room: bool) -> Vec<Look> {
         let seen = match state {
             DescriptorState::Open(_) if !self.is_same_file(state) => Seen::Replaced,
             DescriptorState::Closed if self.descriptor.is_none() => Seen::ClosedAtFirst,
@@ -166,7 +169,7 @@ mod tests {
                 seen: *seen,
                 ..Look::default()
             };
-            reported.extend(followed.see(state, look, false));
+            reported.extend(followed.note(state, look, false));
         }
         reported
             .into_iter()
@@ -209,7 +212,7 @@ mod tests {
             ..Look::default()
         });
         let reported: Vec<Look> = looks
-            .flat_map(|look| followed.see(&SOCKET, look, false))
+            .flat_map(|look| followed.note(&SOCKET, look, false))
             .collect();
         let times: Vec<u64> = reported.iter().map(|look| look.at.0).collect();
         assert_eq!(times, [10, 20, 30, 50, 80, 120, 180, 270, 410, 620, 930]);
@@ -220,7 +223,7 @@ mod tests {
             ..Look::default()
         };
         let mut saving = Followed::of(Nanos(0), &SOCKET, Nanos(10)).expect("an open descriptor");
-        assert_eq!(saving.see(&SOCKET, empty, true), []);
+        assert_eq!(saving.note(&SOCKET, empty, true), []);
         assert!(saving.unrecorded().is_some());
     }
 

@@ -1,4 +1,4 @@
-//! Identifies the files that processes run, by build id. Reads each file once.
+//! Identifies the files that processes have mapped, by build id. Reads each file once.
 
 use std::collections::HashMap;
 use std::fs;
@@ -14,7 +14,7 @@ use rustix::fs::OFlags;
 #[derive(Debug, Default)]
 pub struct FileIds(HashMap<FileState, FileId>);
 
-/// Distinguishes a file from other files that had the same path.
+/// Identifies a file, also among files that had the same path at different times.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FileId {
     /// The build id; empty if there is none, the path is no file, or reading failed.
@@ -28,7 +28,7 @@ pub struct FileId {
 type FileState = (u64, u64, i64, i64, u64);
 
 impl FileIds {
-    /// The id of the file that the process has at this path.
+    /// The id of the file that the process sees at this path.
     pub fn of(&mut self, pid: u32, path: &[u8]) -> FileId {
         let is_file = path.first() == Some(&b'/');
         let path = Path::new(std::ffi::OsStr::from_bytes(path));

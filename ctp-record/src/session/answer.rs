@@ -5,7 +5,7 @@ use std::io;
 use ctp_trace::record::{Nanos, ProcessExit};
 use signal_hook::consts::SIGXCPU;
 
-use super::{Over, Session, liveness};
+use super::{EndReason, Session, liveness};
 use crate::cli::config::Verbosity;
 use crate::cli::stderr;
 use crate::launch::signals::Arrived;
@@ -22,10 +22,10 @@ impl Session<'_> {
         &mut self,
         happened: Happened,
         has_interrupt: &mut bool,
-    ) -> io::Result<Option<(Over, Nanos)>> {
+    ) -> io::Result<Option<(EndReason, Nanos)>> {
         self.answer_callers(happened);
-        if happened.departed {
-            for pid in self.wait.departed() {
+        if happened.has_process_end {
+            for pid in self.wait.take_departed() {
                 self.reap_process(
                     pid,
                     ProcessExit::Disappeared,
@@ -33,31 +33,31 @@ impl Session<'_> {
                 );
             }
         }
-        if happened.ended {
+        if happened.has_program_end {
             self.note_end()?;
         }
-        if let Some(over) = self.over_by_itself().or_else(|| self.over_by_time()) {
-            return Ok(Some(over));
+        if let Some(end) = self.end_by_itself().or_else(|| self.end_by_time()) {
+            return Ok(Some(end));
         }
         let ended_by_signal = happened
-            .signalled
+            .has_signal
             .then(|| self.obey(has_interrupt))
             .flatten();
-        Ok(ended_by_signal.map(|over| (over, self.clock.now())))
+        Ok(ended_by_signal.map(|end_reason| (end_reason, self.clock.now())))
     }
 
     fn answer_callers(&mut self, happened: Happened) {
-        if happened.connects {
+        if happened.has_connection {
             self.let_in();
         }
-        if happened.rang {
+        if happened.has_ring {
             self.reap_replaced();
         }
         // Checking whether a process hung up may also have read the memory request of its new image.
-        if happened.rang || happened.connects {
+        if happened.has_ring || happened.has_connection {
             self.grant_memory();
         }
-        if happened.requested {
+        if happened.has_control_request {
             self.serve();
         }
     }
@@ -72,22 +72,22 @@ impl Session<'_> {
 
     /// Returns the end of the recording if the program has ended. With `--wait-all`, all its descendants must have
     /// ended, too. In a recording of programs that ran before, all of these must have ended.
-    fn over_by_itself(&mut self) -> Option<(Over, Nanos)> {
+    fn end_by_itself(&mut self) -> Option<(EndReason, Nanos)> {
         let (ended, at) = self.so_far.ended?;
-        let over = Over::Ended(ended.exit_reason());
+        let end_reason = EndReason::Ended(ended.exit_reason());
         if !self.options.wait_all && self.attached.is_none() {
-            return Some((over, at));
+            return Some((end_reason, at));
         }
         let at = self.reap_process(self.running.pid(), ended.process_exit(), at);
         self.so_far.ended = Some((ended, at));
         self.is_empty_of_processes()
-            .then(|| (over, self.so_far.liveness.last_alive()))
+            .then(|| (end_reason, self.so_far.liveness.last_alive()))
     }
 
     /// The first signal that asks for an end goes to the program, and the second ends the recording. If the program has
     /// ended, or ran before the recording, the first ends the recording. Some signals always concern the recorder
     /// itself.
-    fn obey(&mut self, has_interrupt: &mut bool) -> Option<Over> {
+    fn obey(&mut self, has_interrupt: &mut bool) -> Option<EndReason> {
         for arrived in self.signals.arrived() {
             if let Some(recorder) = self.output.flight()
                 && recorder.is_trigger_signal(arrived.number)
@@ -97,11 +97,11 @@ impl Session<'_> {
             }
             if arrived.ends_the_recording() {
                 self.report_exit_reason(arrived);
-                return Some(self.over_by(arrived));
+                return Some(self.end_reason_after(arrived));
             }
             if self.attached.is_some() {
                 if arrived.asks_for_an_end() {
-                    return Some(Over::Requested);
+                    return Some(EndReason::Requested);
                 }
                 continue;
             }
@@ -110,17 +110,18 @@ impl Session<'_> {
                 continue;
             }
             if self.so_far.ended.is_some() || std::mem::replace(has_interrupt, true) {
-                return Some(self.over_by(arrived));
+                return Some(self.end_reason_after(arrived));
             }
             self.pass_on(arrived);
         }
         None
     }
 
-    fn over_by(&self, arrived: Arrived) -> Over {
+    /// The reason for the end of the recording after this signal, or after the program if that has ended.
+    fn end_reason_after(&self, arrived: Arrived) -> EndReason {
         match self.so_far.ended {
-            Some((ended, _)) => Over::Ended(ended.exit_reason()),
-            None => Over::Stopped(arrived.number),
+            Some((ended, _)) => EndReason::Ended(ended.exit_reason()),
+            None => EndReason::Stopped(arrived.number),
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use ctp_trace::record::{Nanos, Record};
 
-use super::{Over, Session};
+use super::{EndReason, Session};
 use crate::attach::FoundPrograms;
 use crate::cli::config::{HowLong, Inspect, Verbosity};
 use crate::cli::stderr;
@@ -96,9 +96,9 @@ impl Session<'_> {
     }
 
     /// Returns the end of the recording if the time that the user has set for it is over.
-    pub(super) fn over_by_time(&self) -> Option<(Over, Nanos)> {
+    pub(super) fn end_by_time(&self) -> Option<(EndReason, Nanos)> {
         let ends_at = self.attached.as_ref()?.ends_at?;
-        (ends_at <= Instant::now()).then(|| (Over::Requested, self.clock.now()))
+        (ends_at <= Instant::now()).then(|| (EndReason::Requested, self.clock.now()))
     }
 
     /// Takes back requests that no program has noticed.

@@ -85,7 +85,7 @@ impl Session<'_> {
     fn put_into_force(&mut self, verb: Verb, pid: Option<u32>) -> Option<usize> {
         let is_first = !self.regions.are_controlled();
         self.regions.order(verb, pid);
-        wait::order();
+        wait::fence_programs();
         sleep(SETTLED);
         let begin = Instant::now();
         let mut inside = self.regions.inside(pid);
@@ -147,7 +147,7 @@ impl Session<'_> {
             inside,
             processes: self.processes.count(),
             coroutines: totals.coroutines,
-            plain: totals.plain,
+            v1_coroutines: totals.v1_coroutines,
             events,
             events_per_s: self.so_far.rate.per_second(at_ns, events),
             waiting_bytes: self.backlog.bytes(),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use ctp_trace::record::{Nanos, Record};
 
 use super::stacks::StackCounts;
-use super::{Over, Session};
+use super::{EndReason, Session};
 use crate::harvest::Sink as _;
 use crate::memory::clock::processor_time;
 use crate::monitor::inspections::{LONG, MAX_PROCESSES, MAX_RUNS, MAX_STATIONS};
@@ -95,9 +95,9 @@ impl Session<'_> {
     /// Reads the threads of the programs once more, and the stacks of coroutines, if the programs outlive the
     /// recording. Events are read meanwhile.
     /// Returns the time of the end.
-    pub(super) fn inspect_last(&mut self, over: Over, at: Nanos) -> Nanos {
-        let is_ended = matches!(over, Over::Ended(_));
-        if is_ended || over.is_out_of_time() {
+    pub(super) fn inspect_last(&mut self, end_reason: EndReason, at: Nanos) -> Nanos {
+        let is_ended = matches!(end_reason, EndReason::Ended(_));
+        if is_ended || end_reason.is_out_of_time() {
             return at;
         }
         let begin = Instant::now();

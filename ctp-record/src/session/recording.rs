@@ -71,7 +71,7 @@ fn record_target(
     let rendezvous = Rendezvous::open().map_err(StartError::Socket)?;
     let clocks = (clock, calibrator);
     let mut session = begin(config, launch, clocks, signals, &rendezvous, target)?;
-    let (over, at) = session.run().map_err(Error::Wait)?;
+    let (end_reason, at) = session.run().map_err(Error::Wait)?;
     rendezvous.remove_leftovers();
     // Removed early: the rest may take long, and a recorder killed meanwhile would leave the sockets behind.
     rendezvous.remove();
@@ -79,8 +79,8 @@ fn record_target(
         attached.say(config.verbosity);
     }
     if session.output.flight().is_some() {
-        final_snapshot::finish(config, launch, &mut session, over, at)?;
-        return Ok(over.status());
+        final_snapshot::finish(config, launch, &mut session, end_reason, at)?;
+        return Ok(end_reason.exit_status());
     }
     let end = End {
         faulting_tid: session.faulting_tid(),
@@ -88,19 +88,19 @@ fn record_target(
         ..end_of(
             session.regions.totals(),
             at,
-            over.exit_reason(),
+            end_reason.exit_reason(),
             session.regions.counters(),
         )
     };
     let is_given = config.verbosity > Verbosity::Quiet;
     let mut closing = is_given.then(|| closing_of(config, launch, &session, end));
     if let Some(closing) = &mut closing {
-        closing.written.is_out_of_time = over.is_out_of_time();
+        closing.written.is_out_of_time = end_reason.is_out_of_time();
     }
     if let Store::Trace(output) = session.output {
         write::close(*output, &end, closing, config.verbosity)?;
     }
-    Ok(over.status())
+    Ok(end_reason.exit_status())
 }
 
 /// Creates all that must exist before the program's first instruction, and starts the program.

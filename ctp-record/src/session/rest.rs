@@ -60,7 +60,7 @@ impl Session<'_> {
         self.regions.arm_for_shortage();
         let happened = self.wait(pause, true)?;
         self.regions.disarm();
-        if happened.rang {
+        if happened.has_ring {
             self.regions.start_draining();
         }
         Ok(happened)
@@ -73,7 +73,7 @@ impl Session<'_> {
             return self.wait(QUICK_TICK, false);
         }
         self.regions.arm();
-        wait::order();
+        wait::fence_programs();
         let found = self.regions.pass(&mut self.processes, &mut self.output);
         if found.events > 0 || found.is_behind() {
             self.regions.disarm();
@@ -102,7 +102,7 @@ impl Session<'_> {
             happened = self.poll()?;
         }
         self.so_far.alarms.waited(
-            happened.rang || happened.connects || happened.requested,
+            happened.has_ring || happened.has_connection || happened.has_control_request,
             announced,
         );
         Ok(happened)
@@ -111,7 +111,7 @@ impl Session<'_> {
     fn poll(&mut self) -> io::Result<Happened> {
         let at = self.clock.now();
         let happened = self.wait.poll()?;
-        if !happened.ended && !happened.departed {
+        if !happened.has_program_end && !happened.has_process_end {
             self.so_far.liveness.none_had_ended(at);
         }
         Ok(happened)
@@ -135,7 +135,7 @@ impl Session<'_> {
 
     fn tick_of_regions(&mut self) -> Duration {
         let may_miss_rings = self.may_miss_rings();
-        match self.regions.totals().plain {
+        match self.regions.totals().v1_coroutines {
             MANY.. => CROWDED_TICK,
             1.. => QUICK_TICK,
             0 if may_miss_rings => QUICK_TICK,

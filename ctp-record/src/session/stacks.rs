@@ -39,8 +39,8 @@ impl Session<'_> {
             regions.stack_wait(place, LONG)
         });
         let found = found.into_iter().map(|(_, place)| place).collect();
-        let new = scans.without_known(found);
-        scans.scanned(processor_time().saturating_sub(begin));
+        let new = scans.take_unread(found);
+        scans.note_scan(processor_time().saturating_sub(begin));
         self.request_stacks_at(new);
     }
 
@@ -54,7 +54,7 @@ impl Session<'_> {
             regions.stack_wait(place, length)
         });
         let found = found.into_iter().map(|(_, place)| place).collect();
-        let new = self.inspections.stack_scans.without_known(found);
+        let new = self.inspections.stack_scans.take_unread(found);
         self.request_stacks_at(new);
     }
 

@@ -1,4 +1,4 @@
-//! Checks for stuck coroutines during the recording, and reports the findings.
+//! Starts checks for stuck coroutines during the recording, and reports their findings.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ impl Session<'_> {
         let Some(stuck_monitor) = &mut self.stuck_monitor else {
             return;
         };
-        for (purpose, at, findings) in stuck_monitor.news() {
+        for (purpose, at, findings) in stuck_monitor.take_findings() {
             self.announce(purpose, at, &findings);
         }
         if found.is_behind()
@@ -40,11 +40,12 @@ impl Session<'_> {
             return;
         }
         match self.output.flight() {
-            Some(_) => self.check_lanes(),
+            Some(_) => self.check_flight_recorder(),
             None => self.check_trace(at),
         }
     }
 
+    /// Prints findings, requests the call stacks of stuck coroutines, and requests a snapshot if the user wants one.
     fn announce(&mut self, purpose: Purpose, at: Nanos, findings: &[Finding]) {
         let is_reported = purpose != (Purpose::Snapshot { is_reported: false });
         if is_reported && self.options.verbosity > Verbosity::Quiet {
@@ -65,7 +66,7 @@ impl Session<'_> {
         }
     }
 
-    /// Requests a check from the output thread, which updates the watch while it orders the trace.
+    /// Requests a check from the output thread, which feeds its watch while it orders the trace.
     fn check_trace(&mut self, at: Nanos) {
         let (Some(stuck_monitor), Store::Trace(output)) =
             (&mut self.stuck_monitor, &mut self.output)
@@ -73,22 +74,22 @@ impl Session<'_> {
             return;
         };
         let begin = processor_time();
-        let after = Duration::from_nanos(stuck_monitor.shortest().0);
+        let after = Duration::from_nanos(stuck_monitor.shortest_threshold().0);
         let (regions, processes) = (&mut self.regions, &mut self.processes);
-        let no_progress = regions.report_idle(after, processes, output.as_mut());
+        let idle_report = regions.report_idle(after, processes, output.as_mut());
         // The cost of judging is sent with the findings.
-        stuck_monitor.started(processor_time().saturating_sub(begin));
-        output.judge(at, no_progress);
+        stuck_monitor.note_start(processor_time().saturating_sub(begin));
+        output.judge(at, idle_report);
     }
 
     /// Checks a flight recorder, if some coroutine has been idle for long enough.
-    fn check_lanes(&mut self) {
+    fn check_flight_recorder(&mut self) {
         let Some(stuck_monitor) = &mut self.stuck_monitor else {
             return;
         };
         let begin = processor_time();
-        let after = Duration::from_nanos(stuck_monitor.shortest().0);
-        stuck_monitor.skip();
+        let after = Duration::from_nanos(stuck_monitor.shortest_threshold().0);
+        stuck_monitor.postpone();
         if !self.regions.has_idle_coroutine(after) {
             return;
         }
@@ -101,7 +102,7 @@ impl Session<'_> {
         if flight::judge(gathered, thresholds, sender).is_ok() {
             self.stuck_monitor
                 .iter_mut()
-                .for_each(|stuck_monitor| stuck_monitor.started(took));
+                .for_each(|stuck_monitor| stuck_monitor.note_start(took));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Waits with an epoll for the program's end, doorbells, callers and signals.
+//! Waits with an epoll for doorbells, callers and signals, and for the ends of the program and of other processes.
 
 mod connections;
 
@@ -22,17 +22,17 @@ pub use connections::Request;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Happened {
     /// A program rang, requested memory, or hung up.
-    pub rang: bool,
+    pub has_ring: bool,
     /// A program is connecting.
-    pub connects: bool,
+    pub has_connection: bool,
     /// The program ended.
-    pub ended: bool,
+    pub has_program_end: bool,
     /// A signal arrived.
-    pub signalled: bool,
+    pub has_signal: bool,
     /// Another process ended.
-    pub departed: bool,
-    /// A caller of the control socket connects or sends a request.
-    pub requested: bool,
+    pub has_process_end: bool,
+    /// A client connects to the control socket, or sends a request there.
+    pub has_control_request: bool,
 }
 
 /// The epoll and what it watches.
@@ -40,28 +40,30 @@ pub struct Happened {
 pub struct Wait {
     epoll: Arc<OwnedFd>,
     connections: Connections,
-    /// Watched processes.
+    /// The watched processes, each with a descriptor that becomes readable when the process ends.
     watched: Vec<(u32, OwnedFd)>,
+    /// Processes that ended since the last call of [`Wait::take_departed`].
     departed: Vec<u32>,
 }
 
-/// A caller whose messages cannot be noticed.
+/// A caller with messages that cannot be noticed.
 #[derive(Debug)]
 pub struct Refused {
     /// Why the connection was closed.
     pub error: io::Error,
-    /// The request for memory that was read before.
+    /// The request for memory that was read before the connection was closed, if any.
     pub requested: Option<MemoryRequest>,
 }
 
 /// Whether the kernel can run a fence on every processor that runs a traced program.
-pub fn can_order() -> bool {
+pub fn can_fence_programs() -> bool {
     membarrier_query().contains(MembarrierQuery::GLOBAL_EXPEDITED)
 }
 
-/// Runs a fence on every processor that runs a traced program. This is the recorder's half of the ordering of events
-/// without a fence, see [`ctp_nostd::doorbell`]: for example, between arming the doorbell and the last pass.
-pub fn order() {
+/// Runs a fence on every processor that runs a traced program. The probe records events without a fence of its own, and
+/// this is the recorder's half of their ordering: for example, between arming the doorbell and the last pass. See
+/// [`ctp_nostd::doorbell`].
+pub fn fence_programs() {
     // If this fails, the recorder has not announced this barrier, and programs use their own fences.
     let _ = membarrier(MembarrierCommand::GlobalExpedited);
 }
@@ -70,9 +72,9 @@ const LISTENER: u64 = 0;
 const END: u64 = 1;
 const SIGNAL: u64 = 2;
 const CONTROL: u64 = 3;
-/// With the number of a connection in the low half.
+/// The event data of a connection, with its number in the low half.
 const CONNECTION: u64 = 1 << 32;
-/// With a process id in the low half.
+/// The event data of a process, with its id in the low half.
 const PROCESS: u64 = 2 << 32;
 const LOW_HALF: u64 = u32::MAX as u64;
 
@@ -141,7 +143,7 @@ impl Wait {
         if self.watched.iter().any(|(watched, _)| *watched == pid) {
             return;
         }
-        match self.handle_of(pid) {
+        match self.watch_end_of(pid) {
             Ok(handle) => self.watched.push((pid, handle)),
             Err(Errno::SRCH) => self.departed.push(pid),
             // For example, too many files are open. The end of this process is then not noticed.
@@ -149,8 +151,8 @@ impl Wait {
         }
     }
 
-    /// A descriptor, watched by the epoll, that becomes readable when the process ends.
-    fn handle_of(&self, pid: u32) -> rustix::io::Result<OwnedFd> {
+    /// Opens a descriptor that becomes readable when the process ends, and watches it.
+    fn watch_end_of(&self, pid: u32) -> rustix::io::Result<OwnedFd> {
         let process = Pid::from_raw(pid as i32).ok_or(Errno::SRCH)?;
         let handle = pidfd_open(process, PidfdFlags::empty())?;
         let data = EventData::new_u64(PROCESS | u64::from(pid));
@@ -176,8 +178,8 @@ impl Wait {
         self.watched.len()
     }
 
-    /// Processes that ended since the last call.
-    pub fn departed(&mut self) -> Vec<u32> {
+    /// Returns the processes that ended since the last call.
+    pub fn take_departed(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.departed)
     }
 
@@ -196,12 +198,12 @@ impl Wait {
         for event in events {
             self.note(event.data.u64(), &mut happened);
         }
-        happened.departed = !self.departed.is_empty();
+        happened.has_process_end = !self.departed.is_empty();
         Ok(happened)
     }
 
-    /// Waits for at most this time until something happens. Before Linux 5.11, waiting in `epoll` itself rounds up to
-    /// milliseconds, which is too long for eight slots.
+    /// Waits until something happens, but no longer than this. Waits with `poll`: before Linux 5.11, a wait of the epoll
+    /// itself is rounded up to milliseconds, in which more events may happen than a station has slots.
     ///
     /// # Errors
     /// Those of the kernel.
@@ -210,21 +212,22 @@ impl Wait {
             tv_sec: at_most.as_secs() as i64,
             tv_nsec: i64::from(at_most.subsec_nanos()),
         };
-        let mut something = [PollFd::new(&self.epoll, PollFlags::IN)];
-        match poll(&mut something, Some(&timeout)) {
+        let mut descriptors = [PollFd::new(&self.epoll, PollFlags::IN)];
+        match poll(&mut descriptors, Some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
-    fn note(&mut self, what: u64, happened: &mut Happened) {
-        match what {
-            LISTENER => happened.connects = true,
-            END => happened.ended = true,
-            SIGNAL => happened.signalled = true,
-            CONTROL => happened.requested = true,
+    /// Notes the event with this data.
+    fn note(&mut self, data: u64, happened: &mut Happened) {
+        match data {
+            LISTENER => happened.has_connection = true,
+            END => happened.has_program_end = true,
+            SIGNAL => happened.has_signal = true,
+            CONTROL => happened.has_control_request = true,
             connection if connection & CONNECTION != 0 => {
-                happened.rang = true;
+                happened.has_ring = true;
                 self.connections
                     .read_pending((connection & LOW_HALF) as u32);
             }

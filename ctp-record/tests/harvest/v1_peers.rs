@@ -157,7 +157,10 @@ fn peer_without_a_number_in_the_trace_is_refused_once() {
     }
     assert_eq!(test_memory.finish(), []);
     assert_eq!(
-        (test_memory.totals().refused, test_memory.totals().plain),
+        (
+            test_memory.totals().refused,
+            test_memory.totals().v1_coroutines
+        ),
         (1, 0)
     );
 }

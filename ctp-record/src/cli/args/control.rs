@@ -11,7 +11,7 @@ use clap::error::ErrorKind;
 use ctp_trace::escape::escaped_bytes;
 
 use super::usage;
-use crate::control::ask::Ask;
+use crate::control::client::ControlCommand;
 use crate::control::wire::{Question, Request};
 use crate::control::{Filter, Verb};
 
@@ -90,7 +90,7 @@ impl ControlArgs {
     ///
     /// # Errors
     /// Wrong usage.
-    pub fn ask(self) -> Result<Ask, clap::Error> {
+    pub fn command(self) -> Result<ControlCommand, clap::Error> {
         let request = match self.verb {
             VerbArgs::Stop => Request::Verb(Verb::Stop),
             VerbArgs::Start => Request::Verb(Verb::Start),
@@ -109,7 +109,7 @@ impl ControlArgs {
             },
             self.json,
         );
-        Ok(Ask { question, json })
+        Ok(ControlCommand { question, json })
     }
 }
 

@@ -69,9 +69,9 @@ impl Harvest {
         was_dead: bool,
         pass: &mut Pass<'_>,
     ) {
-        if self.cells[index].plain.is_some() {
+        if self.cells[index].v1_dialect.is_some() {
             let is_dead = was_dead && !self.died_after_stop(index);
-            self.emit_plain_death(index, is_dead, pass);
+            self.emit_v1_death(index, is_dead, pass);
         } else if station
             .identity()
             .is_some_and(|identity| identity.records_wakes)
@@ -119,7 +119,7 @@ impl Harvest {
     }
 
     /// Emits the death of a v1 peer's coroutine, unless the coroutine is alive or its death was already emitted.
-    fn emit_plain_death(&mut self, index: usize, is_dead: bool, pass: &mut Pass<'_>) {
+    fn emit_v1_death(&mut self, index: usize, is_dead: bool, pass: &mut Pass<'_>) {
         let cell = &mut self.cells[index];
         if !is_dead || cell.is_death_emitted {
             return;
@@ -127,7 +127,7 @@ impl Harvest {
         cell.is_death_emitted = true;
         cell.recorded += 1;
         let n = cell.next_n.wrapping_sub(cell.base_n);
-        let (coroutine, birth_ns, last_ns) = (cell.coroutine, cell.birth_ts, cell.last_ts);
+        let (coroutine, birth_ns, last_ns) = (cell.coroutine, cell.birth_ts, cell.last_ns);
         self.totals.events += 1;
         // A coroutine without events ended at its birth or later.
         let at_ns = if self.horizon.is_possible(birth_ns) {
@@ -135,7 +135,7 @@ impl Harvest {
         } else {
             last_ns
         };
-        let death = convert::plain_death(coroutine, n, self.horizon.nanos(at_ns));
+        let death = convert::v1_death(coroutine, n, self.horizon.nanos(at_ns));
         pass.sink.take(Record::Event(death));
     }
 }

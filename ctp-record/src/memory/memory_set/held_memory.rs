@@ -74,7 +74,7 @@ impl HeldMemory {
         if is_unused && region.header.counters().laneless == 0 {
             totals.coroutines
         } else {
-            totals.plain
+            totals.v1_coroutines
         }
     }
 }

@@ -28,7 +28,7 @@ impl MemorySet {
         all
     }
 
-    /// Whether any live coroutine has had no event for `after`. A plain v1 peer's coroutine may have had no
+    /// Whether any live coroutine has had no event for `after`. A v1 peer's coroutine may have had no
     /// event at all.
     pub fn has_idle_coroutine(&self, after: Duration) -> bool {
         let before_ns = monotonic_ns().saturating_sub(after.as_nanos() as u64);

@@ -1,4 +1,5 @@
-//! [`StackScans`]: when to look for long waits on stacks, and of which waits the stack was read.
+//! [`StackScans`]: when the next scan for long waits of coroutines with stacks of their own is due, and for which of
+//! these waits the stack has been read.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -8,12 +9,12 @@ use ctp_trace::record::{CoroutineId, Nanos};
 use super::stacks::StackPlace;
 use crate::memory::memory_set::StationPlace;
 
-/// Time from a scan to the next.
-const EVERY: Duration = Duration::from_millis(500);
-/// Scans use at most one n-th of a processor. Few programs have coroutines with stacks of their own, and at the end all
-/// stacks are read in any case.
-const SHARE: u32 = 2_000;
-/// Of at most this many coroutines is remembered that their stacks were read.
+/// The shortest time from a scan to the next.
+const INTERVAL: Duration = Duration::from_millis(500);
+/// A scan of time `t` is followed by a pause of at least this many times `t`. Few programs have coroutines with stacks of
+/// their own, and at the end all stacks are read in any case.
+const PAUSE_FACTOR: u32 = 2_000;
+/// The maximum number of waits that are remembered as read.
 const MAX_KNOWN: usize = 1 << 17;
 
 /// The scans for long waits of coroutines with stacks of their own.
@@ -22,15 +23,15 @@ pub struct StackScans {
     next: Instant,
     /// The station at which the next scan starts.
     pub cursor: StationPlace,
-    /// The waits of which the stack was read: when each began.
+    /// The start of each wait of which the stack was read.
     known: HashMap<CoroutineId, Nanos>,
 }
 
 impl StackScans {
-    /// The first scan is due after a while.
+    /// Schedules the first scan.
     pub fn new() -> Self {
         StackScans {
-            next: Instant::now() + EVERY,
+            next: Instant::now() + INTERVAL,
             cursor: (0, 0),
             known: HashMap::new(),
         }
@@ -41,13 +42,13 @@ impl StackScans {
         self.next <= Instant::now()
     }
 
-    /// Notes the end of a scan, and the processor time that it took.
-    pub fn scanned(&mut self, took: Duration) {
-        self.next = Instant::now() + EVERY.max(took * SHARE);
+    /// Notes that a scan has ended, and the processor time that it took.
+    pub fn note_scan(&mut self, took: Duration) {
+        self.next = Instant::now() + INTERVAL.max(took * PAUSE_FACTOR);
     }
 
-    /// Leaves out the waits of which the stack was read, and notes that the others are read now.
-    pub fn without_known(&mut self, mut places: Vec<StackPlace>) -> Vec<StackPlace> {
+    /// Returns the waits of which the stack was not read yet, and remembers them as read.
+    pub fn take_unread(&mut self, mut places: Vec<StackPlace>) -> Vec<StackPlace> {
         if MAX_KNOWN < self.known.len() + places.len() {
             self.known.clear();
         }

@@ -71,7 +71,7 @@ impl Notifier {
         // finding is then reported now, because the next check may be far off.
         let long = self.after.0.saturating_add(self.after.0 / 2);
         findings.retain(|finding| {
-            let is_busy = finding.keeps_tid.is_some();
+            let is_busy = finding.kept_tid.is_some();
             if is_busy && self.purpose != Purpose::Say {
                 return false;
             }
@@ -149,7 +149,7 @@ mod tests {
         };
         let busy = || Finding {
             certain: 1,
-            keeps_tid: Some(9),
+            kept_tid: Some(9),
             shortest: Nanos(2_000),
             ..Finding::default()
         };

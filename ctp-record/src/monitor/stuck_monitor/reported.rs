@@ -16,7 +16,7 @@ pub fn lines(at: Nanos, findings: &[Finding]) -> String {
     let mut findings: Vec<&Finding> = findings.iter().collect();
     findings.sort_by_key(|finding| {
         (
-            finding.keeps_tid.is_some(),
+            finding.kept_tid.is_some(),
             std::cmp::Reverse((finding.certain, finding.likely)),
         )
     });
@@ -28,7 +28,7 @@ pub fn lines(at: Nanos, findings: &[Finding]) -> String {
     }
     if !others.is_empty() {
         let count: usize = others.iter().map(|other| other.count()).sum();
-        let is_stuck_only = others.iter().all(|other| other.keeps_tid.is_none());
+        let is_stuck_only = others.iter().all(|other| other.kept_tid.is_none());
         let what = if is_stuck_only {
             "stuck"
         } else {
@@ -56,7 +56,7 @@ fn line(finding: &Finding) -> String {
     };
     let up_to = if finding.count() == 1 { "" } else { "up to " };
     let place = &finding.place;
-    let what = match (finding.keeps_tid, finding.count()) {
+    let what = match (finding.kept_tid, finding.count()) {
         (None, _) => format!("stuck at {place}"),
         (Some(tid), 1) => format!("busy since {place}, keeps thread {tid}"),
         (Some(tid), _) => format!("busy since {place}, keep threads such as {tid}"),
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn busy_coroutines_are_listed_last_with_their_thread() {
         let busy = Finding {
-            keeps_tid: Some(4711),
+            kept_tid: Some(4711),
             ..finding(1, 0)
         };
         let message = "1 busy since a.rs:7, keeps thread 4711 (CERTAIN, for 2.1 s)";

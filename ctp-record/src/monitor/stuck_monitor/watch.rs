@@ -1,4 +1,4 @@
-//! The model of a trace that is being written, and the verdicts so far.
+//! [`Watch`]: judges the coroutines of a trace that is being written, and counts the stuck and busy coroutines by site.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -18,11 +18,11 @@ pub struct Finding {
     pub site: SiteId,
     /// The site in words.
     pub place: String,
-    /// The thread that has been kept for longest, if the coroutines are BUSY instead of stuck.
-    pub keeps_tid: Option<u64>,
-    /// Coroutines with a certain verdict.
+    /// The thread that a coroutine has kept for longest, if the coroutines are BUSY instead of stuck.
+    pub kept_tid: Option<u64>,
+    /// The number of coroutines with a certain verdict.
     pub certain: usize,
-    /// Coroutines with a likely verdict.
+    /// The number of coroutines with a likely verdict.
     pub likely: usize,
     /// The longest time that a coroutine has been in this state.
     pub longest: Nanos,
@@ -31,22 +31,22 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// All coroutines of this finding.
+    /// The number of coroutines of this finding.
     pub fn count(&self) -> usize {
         self.certain + self.likely
     }
 
     /// The number of stuck coroutines: 0 for a finding of busy coroutines.
     pub fn stuck(&self) -> usize {
-        match self.keeps_tid {
+        match self.kept_tid {
             Some(_) => 0,
             None => self.count(),
         }
     }
 
-    fn add(&mut self, judgement: &Judgement, keeps_tid: Option<u64>) {
+    fn add(&mut self, judgement: &Judgement, kept_tid: Option<u64>) {
         if self.longest <= judgement.age {
-            self.keeps_tid = keeps_tid;
+            self.kept_tid = kept_tid;
         }
         self.shortest = match self.count() {
             0 => judgement.age,
@@ -60,7 +60,7 @@ impl Finding {
     }
 }
 
-/// Takes in the records of a trace and judges the coroutines.
+/// Consumes the records of a trace and judges its coroutines.
 #[derive(Debug)]
 pub struct Watch {
     trace_model: TraceModel,
@@ -80,21 +80,21 @@ impl Watch {
         watch
     }
 
-    /// Takes in the next record.
+    /// Consumes the next record.
     pub fn take(&mut self, record: &Record) {
         self.places.note(record);
         self.trace_model.consume(record);
     }
 
-    /// Judges the coroutines. All records until `at` must have been taken in; `no_progress` adds what is
+    /// Judges the coroutines. All records until `at` must have been consumed; `idle_report` adds what is
     /// known about coroutines without recent records.
-    pub fn judge(&mut self, at: Nanos, no_progress: IdleReport) -> StuckObservation {
+    pub fn judge(&mut self, at: Nanos, idle_report: IdleReport) -> StuckObservation {
         let begin = processor_time();
-        for account in &no_progress.accounts {
+        for account in &idle_report.accounts {
             self.trace_model.consume(account);
         }
         self.trace_model.advance_to(at);
-        let moving: HashSet<CoroutineId> = no_progress.moving.into_iter().collect();
+        let moving: HashSet<CoroutineId> = idle_report.moving.into_iter().collect();
         let thresholds = self.thresholds.iter();
         let findings = thresholds
             .map(|threshold| self.findings(*threshold, &moving))
@@ -107,11 +107,11 @@ impl Watch {
     fn findings(&self, threshold: Nanos, moving: &HashSet<CoroutineId>) -> Vec<Finding> {
         let mut sites: BTreeMap<(SiteId, bool), Finding> = BTreeMap::new();
         for (id, judgement) in self.trace_model.judge(threshold) {
-            let keeps_tid = self.keeps_tid(id, &judgement);
-            let is_reported = judgement.verdict.is_stuck() || keeps_tid.is_some();
+            let kept_tid = self.kept_tid(id, &judgement);
+            let is_reported = judgement.verdict.is_stuck() || kept_tid.is_some();
             if is_reported && !moving.contains(&id) {
-                let key = (self.site_of(id), keeps_tid.is_some());
-                sites.entry(key).or_default().add(&judgement, keeps_tid);
+                let key = (self.site_of(id), kept_tid.is_some());
+                sites.entry(key).or_default().add(&judgement, kept_tid);
             }
         }
         sites
@@ -125,7 +125,7 @@ impl Watch {
     }
 
     /// The thread that this coroutine keeps, if the coroutine is BUSY.
-    fn keeps_tid(&self, id: CoroutineId, judgement: &Judgement) -> Option<u64> {
+    fn kept_tid(&self, id: CoroutineId, judgement: &Judgement) -> Option<u64> {
         let last = self.trace_model.get(id)?.last?;
         (judgement.verdict == Verdict::Busy).then_some(last.tid)
     }
@@ -216,7 +216,7 @@ mod tests {
         let [found] = &stuck_observation.findings[0][..] else {
             panic!("a single site: {stuck_observation:?}");
         };
-        assert_eq!((found.site, found.keeps_tid), (READ, Some(9)));
+        assert_eq!((found.site, found.kept_tid), (READ, Some(9)));
         assert_eq!((found.certain, found.stuck()), (1, 0));
     }
 }
