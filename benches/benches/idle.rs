@@ -1,5 +1,5 @@
-//! The cost of the recorder while 100 000 coroutines wait and nothing happens: processor time, and
-//! memory beyond the pages that the program touched. Also with `--stuck-after` in each mode.
+//! Measures the processor time and the memory of the recorder while 100 000 coroutines wait and nothing happens,
+//! without `--stuck-after`, and with it in each mode.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use ctp_nostd::{Task, Wait};
 
 const COROUTINES: u32 = 100_000;
 const SECONDS: u64 = 5;
-const SETTLE: u64 = 4;
+const SETTLE_SECONDS: u64 = 4;
 
 // CT-10
 fn main() {
@@ -32,9 +32,9 @@ fn main() {
 
 fn measure(recorder: &Path, flags: &[&str]) {
     let me = this_program();
-    let room = (COROUTINES + 1).to_string();
+    let capacity = (COROUTINES + 1).to_string();
     let mut child = Command::new(recorder)
-        .args(["-q", "-o", "/dev/null", "-n", &room])
+        .args(["-q", "-o", "/dev/null", "-n", &capacity])
         .args(flags)
         .arg("--")
         .arg(&me)
@@ -44,22 +44,22 @@ fn measure(recorder: &Path, flags: &[&str]) {
         .expect("can run the recorder");
     let proc = PathBuf::from(format!("/proc/{}", child.id()));
     // After this pause all births are drained, all coroutines were checked once, and nothing happens.
-    std::thread::sleep(Duration::from_secs(SETTLE));
+    std::thread::sleep(Duration::from_secs(SETTLE_SECONDS));
     let before = cpu_ticks(&proc);
     std::thread::sleep(Duration::from_secs(SECONDS));
-    let spent = cpu_ticks(&proc) - before;
+    let spent_ticks = cpu_ticks(&proc) - before;
     println!(
         "{COROUTINES} idle coroutines, {SECONDS} s{}: recorder used {:.2} % of a core",
         flags
             .iter()
             .map(|flag| format!(" {flag}"))
             .collect::<String>(),
-        spent as f64 / SECONDS as f64
+        spent_ticks as f64 / SECONDS as f64
     );
     println!(
         "recorder's own memory: {} KiB (anonymous), {} KiB shared with the program",
-        memory(&proc, "RssAnon:"),
-        memory(&proc, "RssShmem:")
+        memory_kib(&proc, "RssAnon:"),
+        memory_kib(&proc, "RssShmem:")
     );
     child.wait().expect("ends by itself");
 }
@@ -72,7 +72,7 @@ fn target() {
         task.suspend(Wait::user(1));
         std::mem::forget(task);
     }
-    std::thread::sleep(Duration::from_secs(SETTLE + SECONDS + 1));
+    std::thread::sleep(Duration::from_secs(SETTLE_SECONDS + SECONDS + 1));
 }
 
 /// User and system time in ticks of 10 ms, so that ticks in a second are percent of a core.
@@ -87,9 +87,10 @@ fn cpu_ticks(proc: &Path) -> u64 {
     fields[11].parse::<u64>().expect("utime") + fields[12].parse::<u64>().expect("stime")
 }
 
-fn memory(proc: &Path, what: &str) -> String {
+/// The value in this line of `/proc/PID/status`, in KiB.
+fn memory_kib(proc: &Path, name: &str) -> String {
     let status = std::fs::read_to_string(proc.join("status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix(what));
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
     line.unwrap_or("?")
         .trim()
         .trim_end_matches(" kB")

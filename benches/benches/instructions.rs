@@ -60,7 +60,7 @@ fn main() -> ExitCode {
         println!("skipped: valgrind is not installed, so no instructions are counted");
         return ExitCode::SUCCESS;
     }
-    let in_c = in_c::program();
+    let in_c = in_c::build_program();
     let counted = STEPS.iter().filter_map(|step| {
         let is_in_c = step.0.ends_with("in C");
         let program = if is_in_c {

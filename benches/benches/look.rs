@@ -139,7 +139,7 @@ fn record(program: &mut Program, recorder: &Path) {
     let trace = trace();
     let mut recorded = |looks: &str| {
         let how_often = ["--looks", looks, "--every", "200ms"];
-        let usage = Usage::of(&mut look(program, recorder, &trace, how_often));
+        let usage = Usage::measure(&mut look(program, recorder, &trace, how_often));
         program.events();
         usage
     };
@@ -151,11 +151,11 @@ fn record(program: &mut Program, recorder: &Path) {
     times.sort_by(f64::total_cmp);
     println!(
         "  first look: {:.0} ms of processor time, from the start of the recorder; {elapsed:.0} ms elapsed",
-        first.seconds * 1e3
+        first.processor_seconds * 1e3
     );
     println!(
         "  further looks: {:.0} ms of processor time; {:.0} ms elapsed",
-        (all.seconds - first.seconds) * 1e2,
+        (all.processor_seconds - first.processor_seconds) * 1e2,
         times[times.len() / 2]
     );
     println!("  recorder: {} MiB at most", all.peak_kib / 1024);
@@ -208,7 +208,7 @@ fn work(program: &mut Program, recorder: &Path, looks: bool) -> (f64, Duration) 
     program.longest_pause();
     let (before, began) = (program.work(), Instant::now());
     if looks {
-        Usage::of(&mut command);
+        Usage::measure(&mut command);
         std::fs::remove_file(&trace).expect("was made");
     } else {
         thread::sleep(WINDOW);

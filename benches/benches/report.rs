@@ -1,13 +1,14 @@
-//! Time and memory of a report of 10 000 000 events, compared with a plain decode of the same file,
-//! which any reader needs at least. With `--large`, the table and `--stuck` of 100 000 000 events.
-//! Processor times are of all threads; a second thread decodes, so that an idle machine needs less time.
+//! Measures the time and the memory of reports of 10 000 000 events. The comparison is a plain decode of the same file,
+//! which is the least that any reader needs. With `--large`, only the table and `--stuck`, of 100 000 000 events.
+//!
+//! The processor time is that of all threads. A second thread decodes, so the elapsed time is shorter on an idle machine.
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use ctp_benches::reporter;
-use ctp_benches::traces::{self, Scene};
+use ctp_benches::traces::{self, Workload};
 use ctp_benches::usage::Usage;
 use ctp_trace::Reader;
 use rustix::time::{ClockId, clock_gettime};
@@ -22,10 +23,10 @@ const VIEWS: [&[&str]; 4] = [
     &["--timeline", "/dev/null"],
 ];
 
-const SCENES: [(&str, Scene); 3] = [
+const WORKLOADS: [(&str, Workload); 3] = [
     (
         "1 000 coroutines that stay",
-        Scene {
+        Workload {
             events: EVENTS,
             alive: 1_000,
             sites: 50,
@@ -34,7 +35,7 @@ const SCENES: [(&str, Scene); 3] = [
     ),
     (
         "100 000 coroutines that stay",
-        Scene {
+        Workload {
             events: EVENTS,
             alive: 100_000,
             sites: 50,
@@ -43,7 +44,7 @@ const SCENES: [(&str, Scene); 3] = [
     ),
     (
         "1 000 000 short coroutines, 1 000 at a time",
-        Scene {
+        Workload {
             events: EVENTS,
             alive: 1_000,
             sites: 50,
@@ -52,9 +53,9 @@ const SCENES: [(&str, Scene); 3] = [
     ),
 ];
 
-const LARGE: (&str, Scene) = (
+const LARGE: (&str, Workload) = (
     "100 000 000 events, 1 000 coroutines that stay",
-    Scene {
+    Workload {
         events: 10 * EVENTS,
         alive: 1_000,
         sites: 50,
@@ -69,13 +70,13 @@ fn main() {
     };
     let trace = std::env::temp_dir().join(format!("ctp-bench-{}.data", std::process::id()));
     let is_large = std::env::args().any(|argument| argument == "--large");
-    let (scenes, views) = if is_large {
+    let (workloads, views) = if is_large {
         (&[LARGE][..], &VIEWS[..2])
     } else {
-        (&SCENES[..], &VIEWS[..])
+        (&WORKLOADS[..], &VIEWS[..])
     };
-    for (what, scene) in scenes {
-        traces::write(&trace, *scene).expect("there is room for a trace");
+    for (what, workload) in workloads {
+        traces::write(&trace, *workload).expect("there is room for a trace");
         measure(what, &reporter, &trace, views);
     }
     // On failure a temporary file stays behind.
@@ -84,7 +85,7 @@ fn main() {
 
 fn measure(what: &str, reporter: &Path, trace: &Path, views: &[&[&str]]) {
     let bytes = fs::read(trace).expect("was just written");
-    let plain = median(|| decode(&bytes));
+    let plain = median_of_rounds(|| decode(&bytes));
     println!(
         "{what}: {:.1} MB; a plain decode takes {plain:.2} s",
         bytes.len() as f64 / 1e6,
@@ -92,11 +93,11 @@ fn measure(what: &str, reporter: &Path, trace: &Path, views: &[&[&str]]) {
     drop(bytes);
     for view in views {
         let (mut peak_kib, mut elapsed) = (0, Vec::new());
-        let took = median(|| {
+        let took = median_of_rounds(|| {
             let usage = report(reporter, trace, view);
             peak_kib = usage.peak_kib.max(peak_kib);
             elapsed.push(usage.elapsed_seconds);
-            usage.seconds
+            usage.processor_seconds
         });
         println!(
             "  ctp-report {:<21} {took:>5.2} s of processors, {:>4.1} x the decode, in {:.2} s; {:>4} MiB at most",
@@ -108,12 +109,14 @@ fn measure(what: &str, reporter: &Path, trace: &Path, views: &[&[&str]]) {
     }
 }
 
-fn median(mut seconds: impl FnMut() -> f64) -> f64 {
+/// Measures several times, and returns the median.
+fn median_of_rounds(mut seconds: impl FnMut() -> f64) -> f64 {
     let mut times: Vec<f64> = (0..ROUNDS).map(|_| seconds()).collect();
     times.sort_by(f64::total_cmp);
     times[ROUNDS / 2]
 }
 
+/// Decodes the trace, and returns the processor time of this thread in seconds.
 fn decode(bytes: &[u8]) -> f64 {
     let now = || {
         let time = clock_gettime(ClockId::ThreadCPUTime);
@@ -132,5 +135,5 @@ fn report(reporter: &Path, trace: &Path, view: &[&str]) -> Usage {
         .arg(trace)
         .args(view)
         .stdout(Stdio::null());
-    Usage::of(&mut command)
+    Usage::measure(&mut command)
 }

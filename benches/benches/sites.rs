@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use ctp_benches::reporter;
-use ctp_benches::traces::{self, Scene};
+use ctp_benches::traces::{self, Workload};
 use ctp_benches::usage::Usage;
 
 const EVENTS: u64 = 5_000_000;
@@ -22,13 +22,13 @@ fn main() {
     let traces = SITES.map(|sites| {
         let name = format!("ctp-bench-sites-{sites}-{}.data", std::process::id());
         let trace = std::env::temp_dir().join(name);
-        let scene = Scene {
+        let workload = Workload {
             events: EVENTS,
             alive: 2_000,
             sites,
             events_each: 0,
         };
-        traces::write(&trace, scene).expect("there is room for a trace");
+        traces::write(&trace, workload).expect("there is room for a trace");
         trace
     });
     for view in VIEWS {
@@ -52,7 +52,7 @@ fn fastest(reporter: &Path, trace: &Path, view: &[&str]) -> f64 {
     let times = (0..ROUNDS).map(|_| {
         let mut command = Command::new(reporter);
         command.arg("-i").arg(trace).args(view);
-        Usage::of(command.stdout(Stdio::null())).seconds
+        Usage::measure(command.stdout(Stdio::null())).processor_seconds
     });
     times.fold(f64::MAX, f64::min) * 1e9 / EVENTS as f64
 }

@@ -1,8 +1,8 @@
-//! Reading call stacks of coroutines from outside: of 10 000 coroutines that wait, and of coroutines that are resumed
-//! all the time, with and without `--no-freeze`.
+//! Measures how the recorder reads call stacks of coroutines: first of 10 000 coroutines that wait, then of coroutines that
+//! are resumed all the time, with and without `--no-freeze`.
 //!
-//! Prints the time of `ctp-record control PID stacks`, with that of `status` for comparison, and the longest runs of the
-//! resumed coroutines.
+//! For the first, prints the time of `ctp-record control PID stacks`, and that of `status` for comparison. For the others,
+//! prints how many stacks were read, and how long the runs of the coroutines took at most.
 //! `cargo build --release -p ctp-record && cargo bench -p ctp-benches --bench stacks`
 
 use std::hint::black_box;
@@ -19,24 +19,25 @@ use corosensei::{Coroutine, Yielder};
 use ctp_benches::{recorder, this_program};
 use ctp_nostd::{Task, Wait};
 
-/// Coroutines that wait.
+/// The number of coroutines that wait.
 const WAITING: usize = 10_000;
-/// Threads that resume a coroutine all the time.
+/// The number of threads that each resume a coroutine all the time.
 const THREADS: usize = 2;
-/// Functions on each stack.
+/// The number of functions on each stack.
 const DEPTH: u32 = 10;
 const STACK_BYTES: usize = 16 << 10;
-/// Commands in each measurement.
+/// The number of commands while coroutines wait.
 const COMMANDS: usize = 21;
+/// The number of commands while coroutines are resumed all the time.
 const COMMANDS_IN_A_LOOP: usize = 200;
 /// Shorter runs are not listed.
-const LONG: Duration = Duration::from_micros(5);
+const LONG_RUN: Duration = Duration::from_micros(5);
 
 fn main() {
     let role =
         std::env::args().find_map(|argument| Some(argument.strip_prefix("--as=")?.to_owned()));
     match role.as_deref() {
-        Some("waiting") => wait(),
+        Some("waiting") => keep_waiting(),
         Some("resumed") => resume_all_the_time(),
         Some(other) => panic!("no such role: {other}"),
         None => measure(),
@@ -55,7 +56,7 @@ fn descend(task: &Task, yielder: &Yielder<(), ()>, depth: u32) {
     black_box(depth);
 }
 
-/// A coroutine that has run up to its first wait.
+/// Starts a coroutine, and returns it at its first wait, with its trace.
 fn start() -> (&'static Task, Coroutine<(), (), ()>) {
     let task: &'static Task = Box::leak(Box::new(Task::born("waits")));
     let stack = DefaultStack::new(STACK_BYTES).expect("memory for a stack");
@@ -69,7 +70,7 @@ fn start() -> (&'static Task, Coroutine<(), (), ()>) {
     (task, coroutine)
 }
 
-fn wait() {
+fn keep_waiting() {
     ctp_nostd::attach();
     let coroutines: Vec<_> = (0..WAITING).map(|_| start()).collect();
     println!("ready");
@@ -83,7 +84,7 @@ fn await_end() {
     stdin.expect("can be read");
 }
 
-/// Prints the runs that took long, in nanoseconds.
+/// Resumes coroutines until the input ends, and then prints the long runs, in nanoseconds.
 fn resume_all_the_time() {
     ctp_nostd::attach();
     let is_over = Arc::new(AtomicBool::new(false));
@@ -104,7 +105,8 @@ fn resume_all_the_time() {
     std::process::exit(0);
 }
 
-/// The durations of long runs, from the call of the probe to its return.
+/// Resumes a coroutine until `is_over`. Returns the durations of long calls of `Task::run`, in which a run waits for a
+/// copy of the stack.
 fn long_runs(is_over: &AtomicBool) -> Vec<Duration> {
     let (task, mut coroutine) = start();
     let mut long = Vec::new();
@@ -112,7 +114,7 @@ fn long_runs(is_over: &AtomicBool) -> Vec<Duration> {
         let begin = Instant::now();
         task.run();
         let took = begin.elapsed();
-        if LONG <= took {
+        if LONG_RUN <= took {
             long.push(took);
         }
         coroutine.resume(());
@@ -121,7 +123,7 @@ fn long_runs(is_over: &AtomicBool) -> Vec<Duration> {
     long
 }
 
-/// A recorded program of this file.
+/// A recorder, and a role of this file that it records.
 struct Recording {
     recorder: Child,
     output: BufReader<ChildStdout>,
@@ -146,7 +148,7 @@ impl Recording {
         }
     }
 
-    /// The answer to a command, and the time that it took.
+    /// Sends a command. Returns the answer, and the time that the command took.
     fn control(&self, word: &str) -> (String, Duration) {
         let mut command = Command::new(&self.tool);
         command.args(["control", &self.recorder.id().to_string(), word, "--json"]);
@@ -157,7 +159,7 @@ impl Recording {
         (String::from_utf8(output.stdout).expect("text"), took)
     }
 
-    /// Ends the program. Returns what it has printed since.
+    /// Ends the program. Returns what the program has printed since `ready`.
     fn end(mut self) -> String {
         drop(self.recorder.stdin.take());
         let mut text = String::new();
@@ -167,7 +169,7 @@ impl Recording {
     }
 }
 
-/// A number in the answer.
+/// The number with this name in the answer to a command.
 fn fact(answer: &str, name: &str) -> u64 {
     let (_, rest) = answer.split_once(&format!("\"{name}\": ")).expect("a fact");
     let digits = rest.split(|character: char| !character.is_ascii_digit());
@@ -229,7 +231,7 @@ fn measure_resumed(tool: &Path, trace: &Path, what: &str, options: &[&str], word
     let runs: Vec<Duration> = runs.map(Duration::from_nanos).collect();
     let count = runs.len();
     println!(
-        "{what}: {} read, {} moving, {} not waiting; {count} runs of {LONG:?} and more: \
+        "{what}: {} read, {} moving, {} not waiting; {count} runs of {LONG_RUN:?} and more: \
          median {:.0?}, 99 % {:.0?}, longest {:.0?}",
         counts[0],
         counts[1],
@@ -240,7 +242,7 @@ fn measure_resumed(tool: &Path, trace: &Path, what: &str, options: &[&str], word
     );
 }
 
-/// Zero if there are no times.
+/// The time that this share of the times does not exceed. Zero if there are no times.
 fn quantile(mut times: Vec<Duration>, share: f64) -> Duration {
     times.sort();
     let last = times.len().saturating_sub(1);

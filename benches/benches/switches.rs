@@ -1,5 +1,7 @@
-//! STB-15: the cost of storing where a coroutine waits (`suspend_with_stack`): 100 coroutines of corosensei yield
-//! 50 000 times each, on 32 threads with a queue each, and on one thread, which differs less from run to run.
+//! STB-15: measures what it costs to store where a coroutine waits (`suspend_with_stack`).
+//!
+//! 100 coroutines of corosensei yield 50 000 times each: first on 32 threads, each with its own coroutines, then on a
+//! single thread, where the results differ less from run to run.
 //!
 //! Prints the processor time of the whole program and the elapsed time, per yield. Runs without and with a recorder
 //! alternate.
@@ -22,15 +24,15 @@ const COROUTINES: usize = 100;
 const YIELDS: usize = 50_000;
 
 /// A coroutine, and its trace unless the program is not traced.
-struct Green {
+struct GreenThread {
     task: Option<&'static Task>,
     coroutine: Coroutine<(), (), ()>,
 }
 
 /// How a coroutine records that it waits.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// Not at all.
+enum SuspendCall {
+    /// Not at all: the program is not traced.
     Untraced,
     /// By `suspend`.
     Suspend,
@@ -38,21 +40,23 @@ enum Kind {
     WithStack,
 }
 
-impl Green {
-    fn new(kind: Kind) -> Self {
+impl GreenThread {
+    fn new(call: SuspendCall) -> Self {
         let task: Option<&Task> =
-            (kind != Kind::Untraced).then(|| &*Box::leak(Box::new(Task::born("yields"))));
+            (call != SuspendCall::Untraced).then(|| &*Box::leak(Box::new(Task::born("yields"))));
         let coroutine = Coroutine::new(move |yielder: &Yielder<(), ()>, ()| {
             for _ in 0..YIELDS {
-                match (kind, task) {
-                    (Kind::Suspend, Some(task)) => task.suspend(Wait::to_yield()),
-                    (Kind::WithStack, Some(task)) => task.suspend_with_stack(Wait::to_yield()),
+                match (call, task) {
+                    (SuspendCall::Suspend, Some(task)) => task.suspend(Wait::to_yield()),
+                    (SuspendCall::WithStack, Some(task)) => {
+                        task.suspend_with_stack(Wait::to_yield())
+                    }
                     _ => {}
                 }
                 yielder.suspend(());
             }
         });
-        Green { task, coroutine }
+        GreenThread { task, coroutine }
     }
 
     /// Returns whether the coroutine has ended.
@@ -67,9 +71,9 @@ impl Green {
 fn main() {
     let workers = option("--workers=").map(|number| number.parse().expect("a number"));
     match (option("--as=").as_deref(), workers) {
-        (Some("untraced"), Some(workers)) => storm(Kind::Untraced, workers),
-        (Some("suspend"), Some(workers)) => storm(Kind::Suspend, workers),
-        (Some("with-stack"), Some(workers)) => storm(Kind::WithStack, workers),
+        (Some("untraced"), Some(workers)) => run_yields(SuspendCall::Untraced, workers),
+        (Some("suspend"), Some(workers)) => run_yields(SuspendCall::Suspend, workers),
+        (Some("with-stack"), Some(workers)) => run_yields(SuspendCall::WithStack, workers),
         (None, None) => WORKERS.into_iter().for_each(compare),
         other => panic!("no such role: {other:?}"),
     }
@@ -80,8 +84,9 @@ fn option(name: &str) -> Option<String> {
     std::env::args().find_map(|argument| Some(argument.strip_prefix(name)?.to_owned()))
 }
 
-fn storm(kind: Kind, workers: usize) {
-    if kind != Kind::Untraced {
+/// Runs the coroutines on this many threads, and prints the processor time and the elapsed time in nanoseconds per yield.
+fn run_yields(call: SuspendCall, workers: usize) {
+    if call != SuspendCall::Untraced {
         ctp_nostd::attach();
     }
     let start = Arc::new(Barrier::new(workers + 1));
@@ -89,7 +94,7 @@ fn storm(kind: Kind, workers: usize) {
         .map(|number| {
             let start = Arc::clone(&start);
             let count = (number..COROUTINES).step_by(workers).count();
-            thread::spawn(move || work(count, kind, &start))
+            thread::spawn(move || work(count, call, &start))
         })
         .collect();
     start.wait();
@@ -105,17 +110,17 @@ fn storm(kind: Kind, workers: usize) {
     );
 }
 
-/// Resumes the coroutines in turn until all have ended.
-fn work(count: usize, kind: Kind, start: &Barrier) {
-    let greens: VecDeque<Green> = (0..count).map(|_| Green::new(kind)).collect();
-    let queue = Mutex::new(greens);
+/// Starts this many coroutines, and resumes them in turn until all have ended.
+fn work(count: usize, call: SuspendCall, start: &Barrier) {
+    let green_threads: VecDeque<GreenThread> = (0..count).map(|_| GreenThread::new(call)).collect();
+    let queue = Mutex::new(green_threads);
     start.wait();
     loop {
-        let Some(mut green) = queue.lock().expect("no panic").pop_front() else {
+        let Some(mut green_thread) = queue.lock().expect("no panic").pop_front() else {
             return;
         };
-        if !green.resume() {
-            queue.lock().expect("no panic").push_back(green);
+        if !green_thread.resume() {
+            queue.lock().expect("no panic").push_back(green_thread);
         }
     }
 }
@@ -125,7 +130,7 @@ fn processor_time() -> Duration {
     Duration::new(spent.tv_sec as u64, spent.tv_nsec as u32)
 }
 
-/// A way to run the storm, and the processor and elapsed times of each run.
+/// A way to run the program, and the processor time and the elapsed time of each run, in nanoseconds per yield.
 struct Way {
     what: &'static str,
     command: Command,
@@ -176,13 +181,14 @@ impl Way {
         self.runs.push([next(), next()]);
     }
 
+    /// The median of the processor times (`of` is 0) or of the elapsed times (1).
     fn median(&self, of: usize) -> f64 {
         let mut all: Vec<f64> = self.runs.iter().map(|run| run[of]).collect();
         all.sort_by(f64::total_cmp);
         all[all.len() / 2]
     }
 
-    /// The median of the ratios to the run of `base` in the same round.
+    /// The median ratio of the processor times to those of `base` in the same rounds.
     fn ratio(&self, base: &Way) -> f64 {
         let runs = self.runs.iter().zip(&base.runs);
         let mut all: Vec<f64> = runs.map(|(run, base)| run[0] / base[0]).collect();

@@ -1,4 +1,5 @@
-//! What `benches/look.rs` looks into: the program in the folder `look/`, and what it says of its tasks.
+//! For `benches/look.rs`: runs the program in the folder `look/`, and compares the tasks that an inspection found with the
+//! program's own log.
 
 pub mod lives;
 pub mod program;

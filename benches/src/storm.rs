@@ -1,4 +1,4 @@
-//! Tasks on tokio that only yield, measured by `benches/storm.rs` with this and other tools.
+//! A storm: tasks on tokio that only yield. `benches/storm.rs` measures them without a tool, with ctp and with other tools.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! Makes large artificial traces to measure readers.
+//! Writes large artificial traces, with which readers are measured.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -11,31 +11,31 @@ use ctp_trace::record::{
 };
 
 const THREADS: u64 = 8;
-/// Events that a pass finds at a station.
+/// The number of events that a pass finds at a station.
 const BATCH: u64 = 6;
 
-/// The coroutines of a program, and how long each lives.
+/// What a trace is to contain.
 #[derive(Clone, Copy, Debug)]
-pub struct Scene {
-    /// Events in all.
+pub struct Workload {
+    /// The number of all events.
     pub events: u64,
-    /// Coroutines alive at a time.
+    /// The number of coroutines that are alive at a time.
     pub alive: u32,
-    /// Sites where the coroutines wait.
+    /// The number of sites where the coroutines wait.
     pub sites: u32,
-    /// Events of each, birth and death included; 0 for coroutines that never end.
+    /// The number of events of each coroutine, birth and death included; 0 for coroutines that never end.
     pub events_each: u64,
 }
 
-/// Writes the trace of a scene as the recorder does: station by station, pass by pass.
+/// Writes the trace of a workload in the order of the recorder: pass by pass, and station by station.
 ///
 /// # Errors
-/// Those of the file.
-pub fn write(path: &Path, scene: Scene) -> io::Result<()> {
-    let writer = Writer::new(BufWriter::new(File::create(path)?), &start(scene))?;
+/// If the file cannot be written.
+pub fn write(path: &Path, workload: Workload) -> io::Result<()> {
+    let writer = Writer::new(BufWriter::new(File::create(path)?), &start(workload))?;
     let mut recording = Recording {
         writer,
-        sites: scene.sites,
+        sites: workload.sites,
         random: Random(0x9E37_79B9_7F4A_7C15),
         clock_ns: 0,
         born: 0,
@@ -43,24 +43,24 @@ pub fn write(path: &Path, scene: Scene) -> io::Result<()> {
     };
     recording.define()?;
     let mut alive = Vec::new();
-    for station in 0..scene.alive {
+    for station in 0..workload.alive {
         alive.push(recording.spawn(station)?);
     }
-    while recording.written < scene.events {
+    while recording.written < workload.events {
         for coroutine in &mut alive {
-            recording.visit(coroutine, scene.events_each)?;
+            recording.visit(coroutine, workload.events_each)?;
         }
     }
     recording.finish(&alive)
 }
 
-fn start(scene: Scene) -> Start {
+fn start(workload: Workload) -> Start {
     Start {
         trace_id: [7; 16],
         recorder: "bench".to_owned(),
         host: "bench".to_owned(),
         argv: vec![b"made-up".to_vec()],
-        capacity: scene.alive,
+        capacity: workload.alive,
         ..Start::default()
     }
 }

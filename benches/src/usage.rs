@@ -1,4 +1,4 @@
-//! [`Usage`]: what a program used.
+//! [`Usage`]: the processor time, elapsed time and memory that a command used.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use rustix::param::clock_ticks_per_second;
 
-/// Processor time and peak memory of a process so far.
+/// The processor time, elapsed time and peak memory of a process.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
     /// Seconds of processor time, of all threads.
-    pub seconds: f64,
+    pub processor_seconds: f64,
     /// Seconds from the start to the end, measured by a clock.
     pub elapsed_seconds: f64,
     /// The most memory at a time, in KiB.
@@ -19,8 +19,8 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Runs a command. The usage is that of the last sample before the end, at most 2 ms earlier.
-    pub fn of(command: &mut Command) -> Self {
+    /// Runs a command to its end, and returns its usage: that of the last sample, at most 2 ms before the end.
+    pub fn measure(command: &mut Command) -> Self {
         let began = Instant::now();
         let mut child = command.spawn().expect("can run the program");
         let mut usage = Usage::default();
@@ -32,7 +32,7 @@ impl Usage {
         usage
     }
 
-    /// `None` once the process is a zombie.
+    /// The usage so far. `None` once the process is a zombie.
     fn so_far(pid: u32) -> Option<Self> {
         let proc = PathBuf::from(format!("/proc/{pid}"));
         let status = fs::read_to_string(proc.join("status")).ok()?;
@@ -40,7 +40,7 @@ impl Usage {
             .lines()
             .find_map(|line| line.strip_prefix("VmHWM:"))?;
         Some(Usage {
-            seconds: processor_seconds(&fs::read_to_string(proc.join("stat")).ok()?)?,
+            processor_seconds: processor_seconds(&fs::read_to_string(proc.join("stat")).ok()?)?,
             peak_kib: line.trim().trim_end_matches(" kB").parse().ok()?,
             ..Usage::default()
         })
@@ -56,7 +56,7 @@ fn processor_seconds(stat: &str) -> Option<f64> {
     Some((user.ok()? + system.ok()?) as f64 / clock_ticks_per_second() as f64)
 }
 
-/// The numbers of fields of `/proc/PID/stat`.
+/// The numbers of the fields of `/proc/PID/stat`, from 1.
 const STATE: usize = 3;
 const USER_TIME: usize = 14;
 

@@ -1,10 +1,11 @@
-//! The same events from a program in C, through the library of `ctp-c`.
+//! Builds `events.c`, a program that records the same events as the benchmark, in C with the library of `ctp-c`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Compiles `events.c`. `None`, with a message, without a C compiler.
-pub fn program() -> Option<PathBuf> {
+/// Builds the library and `events.c`, and returns the path of the program. Without a C compiler, prints a message and
+/// returns `None`.
+pub fn build_program() -> Option<PathBuf> {
     if Command::new("cc").arg("--version").output().is_err() {
         println!("skipped: there is no C compiler, so no events in C are counted");
         return None;

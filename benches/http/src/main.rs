@@ -27,7 +27,7 @@ fn main() {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(1).enable_io().build();
     let runtime = runtime.expect("a runtime");
-    std::thread::spawn(answer);
+    std::thread::spawn(answer_lines);
     if is_traced {
         ctp_nostd::attach();
         runtime.block_on(accept(|stream| {
@@ -40,8 +40,8 @@ fn main() {
     }
 }
 
-/// Answers questions for the processor time, and ends the program after the last.
-fn answer() {
+/// Answers each line of the standard input with the processor time, and ends the program when the input ends.
+fn answer_lines() {
     for _ in std::io::stdin().lock().lines() {
         let time = clock_gettime(ClockId::ProcessCPUTime);
         println!("{}", time.tv_sec * 1_000_000_000 + time.tv_nsec);

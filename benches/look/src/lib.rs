@@ -1,15 +1,15 @@
-//! A busy program on unmodified tokio, into which `benches/look.rs` looks. It logs the lives of its
-//! tasks, so that what is found can be compared with that.
+//! A busy program on unmodified tokio, which the benchmark `benches/look.rs` inspects. The program logs when its
+//! tasks begin and end, so that the benchmark can check whether an inspection found the right tasks.
 //!
 //! The argument is the number of worker threads. The program prints `ready` once all tasks wait or work.
-//! Then it answers each line of its standard input, and exits when that ends:
+//! Then it answers each line of its standard input, and exits when the input ends:
 //!
 //! - `position`: how many events were logged so far;
-//! - `events`: the events since the last such question: a line `POSITION COUNT` with the position of the
-//!   first, then a line `EVENT TASK` for each (see [`log`]);
+//! - `events`: the events since the last such line: first `POSITION COUNT`, with the position of the first
+//!   event, then a line `EVENT TASK` for each event (see [`log`]);
 //! - `work`: how much work was done so far;
-//! - `pause`: the longest time, in microseconds, for which a thread that sleeps for a millisecond at a
-//!   time did not run, since the last such question.
+//! - `pause`: for how long the program stood still at most since the last such line, in microseconds. This is the
+//!   longest pause of a thread that sleeps for a millisecond at a time.
 
 pub mod heap;
 pub mod log;
@@ -20,7 +20,7 @@ pub mod working;
 
 use std::io::{BufRead as _, Write as _};
 
-/// Runs the program. `nested` starts tasks with nested async functions, in turn.
+/// Runs the program. The functions in `nested` each start a task with nested async functions; they are called in turn.
 pub fn run(nested: &[fn()]) {
     let workers = std::env::args().nth(1).and_then(|text| text.parse().ok());
     let mut builder = tokio::runtime::Builder::new_multi_thread();
@@ -46,9 +46,9 @@ fn answer() {
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         match &*line {
             "position" => println!("{}", log::position()),
-            "events" => print!("{}", log::events()),
+            "events" => print!("{}", log::take_events()),
             "work" => println!("{}", working::done()),
-            "pause" => println!("{}", pause::longest().as_micros()),
+            "pause" => println!("{}", pause::take_longest().as_micros()),
             _ => println!("questions: position events work pause"),
         }
         // The reader may have gone, and then the next line ends the program.

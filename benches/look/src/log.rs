@@ -1,4 +1,4 @@
-//! The lives of tasks, as the program itself knows them. Each task has three events:
+//! Logs when tasks begin and end, as the program itself knows. Each task has three events:
 //!
 //! | event | logged | so that |
 //! | --- | --- | --- |
@@ -24,7 +24,7 @@ static STARTED: AtomicU64 = AtomicU64::new(0);
 static SPAWNED: AtomicU64 = AtomicU64::new(0);
 
 struct Log {
-    /// Of the first event that was not asked for yet.
+    /// The position of the first of `events`: how many events were taken out of the log.
     position: u64,
     events: Vec<(&'static str, Id)>,
 }
@@ -32,10 +32,10 @@ struct Log {
 /// A task that was spawned.
 pub struct Task(JoinHandle<()>);
 
-/// Logs that a task ends. Owned by the future of the task.
-struct Life(Id);
+/// Logs that a task ends. The future of the task owns this, and drops it last.
+struct EndLogger(Id);
 
-impl Drop for Life {
+impl Drop for EndLogger {
     fn drop(&mut self) {
         note("ends", self.0);
     }
@@ -45,7 +45,7 @@ impl Drop for Life {
 pub fn spawn(future: impl Future<Output = ()> + Send + 'static) -> Task {
     SPAWNED.fetch_add(1, Ordering::Relaxed);
     let handle = tokio::spawn(async {
-        let _life = Life(tokio::task::id());
+        let _end_logger = EndLogger(tokio::task::id());
         STARTED.fetch_add(1, Ordering::Relaxed);
         future.await;
     });
@@ -54,8 +54,8 @@ pub fn spawn(future: impl Future<Output = ()> + Send + 'static) -> Task {
 }
 
 impl Task {
-    /// Waits until the task has ended.
-    pub async fn end(self) {
+    /// Waits until the task has ended, and logs this.
+    pub async fn join(self) {
         let id = self.0.id();
         self.0.await.expect("tasks do not panic");
         note("ended", id);
@@ -66,7 +66,7 @@ fn note(event: &'static str, id: Id) {
     log().events.push((event, id));
 }
 
-/// A thread that panicked has left the log complete.
+/// Locks the log, which is complete even if a thread panicked while it held the lock.
 fn log() -> MutexGuard<'static, Log> {
     LOG.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -77,8 +77,8 @@ pub fn position() -> u64 {
     log.position + log.events.len() as u64
 }
 
-/// The events since the last call.
-pub fn events() -> String {
+/// Removes the events from the log, and returns them as text.
+pub fn take_events() -> String {
     let mut log = log();
     let first = log.position;
     let events = std::mem::take(&mut log.events);
@@ -91,7 +91,7 @@ pub fn events() -> String {
     text
 }
 
-/// Waits until each task has been polled, and some time more in which they reach their waits.
+/// Waits until each task has been polled, and then some time in which the tasks reach their waits.
 pub fn wait_until_started() {
     let before = SPAWNED.load(Ordering::Relaxed);
     while STARTED.load(Ordering::Relaxed) < before {

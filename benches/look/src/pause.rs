@@ -1,4 +1,4 @@
-//! How long the program stands still.
+//! Measures for how long the program stands still.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 static LONGEST_NS: AtomicU64 = AtomicU64::new(0);
 
-/// Starts a thread that measures.
+/// Starts a thread that measures how long its sleeps of a millisecond take.
 pub fn watch() {
     thread::spawn(|| {
         loop {
@@ -18,7 +18,7 @@ pub fn watch() {
     });
 }
 
-/// The longest time between two steps of the thread since the last call.
-pub fn longest() -> Duration {
+/// Returns the longest pause of the thread since the last call.
+pub fn take_longest() -> Duration {
     Duration::from_nanos(LONGEST_NS.swap(0, Ordering::Relaxed))
 }

@@ -16,7 +16,7 @@ const READING: usize = 400;
 const SELECTING: usize = 1_000;
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// Starts them.
+/// Starts the tasks.
 pub fn start() {
     // The tasks live as long as the program.
     (0..SLEEPING).for_each(|_| drop(spawn(tokio::time::sleep(HOUR))));

@@ -60,13 +60,13 @@ async fn answer(mut received: mpsc::Receiver<u64>, replies: mpsc::Sender<u64>) {
 async fn spawn_short_tasks(index: usize) {
     loop {
         match index % 4 {
-            0 => spawn(yield_often()).end().await,
+            0 => spawn(yield_often()).join().await,
             1 => {
                 spawn(tokio::time::sleep(Duration::from_millis(1)))
-                    .end()
+                    .join()
                     .await
             }
-            2 => spawn(hold(vec![index as u64; 100])).end().await,
+            2 => spawn(hold(vec![index as u64; 100])).join().await,
             _ => reply().await,
         }
         DONE.fetch_add(1, Ordering::Relaxed);
@@ -91,5 +91,5 @@ async fn reply() {
         let _ = sender.send(1);
     });
     receiver.await.expect("the task sends");
-    task.end().await;
+    task.join().await;
 }

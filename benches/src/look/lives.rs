@@ -1,4 +1,4 @@
-//! [`Lives`]: the tasks of a program by its own log, and whether a look found the right ones.
+//! [`Lives`]: when the tasks of a program lived, by its own log, and whether an inspection found the right tasks.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use super::program::{Event, Program};
 
-/// A thread that has just spawned a task logs that when it next has a processor.
+/// The longest wait for log entries of tasks that were found: a thread that has spawned a task logs this only when it has a
+/// processor again.
 const MAX_DELAY: Duration = Duration::from_secs(2);
 
-/// The positions of a task's events in the log. What is not logged yet comes later.
+/// The positions of a task's events in the log. An event that is not logged yet has the largest position.
 #[derive(Clone, Copy, Debug)]
 struct Life {
     spawned: u64,
@@ -26,57 +27,58 @@ impl Life {
     };
 }
 
-/// The tasks, by tokio's ids.
+/// The lives of the tasks, by tokio's ids.
 #[derive(Debug, Default)]
 pub struct Lives(HashMap<u64, Life>);
 
-/// How what was found compares with the log.
+/// How the tasks that an inspection found compare with the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comparison {
-    /// Tasks that were found.
+    /// The number of tasks that were found.
     pub found: usize,
-    /// Tasks that lived before the look, and after.
+    /// The number of tasks that lived when the inspection began, and when it ended.
     pub alive: [usize; 2],
-    /// At least this many tasks had to be found, and at most.
+    /// The smallest and the largest number of tasks that are right.
     pub bounds: [usize; 2],
-    /// Tasks that lived throughout and were not found.
+    /// Tasks that lived throughout the inspection and were not found.
     pub missed: Vec<u64>,
-    /// Tasks that were found, and had ended before.
+    /// Tasks that were found although they had ended before the inspection.
     pub ended: Vec<u64>,
-    /// What was found and is no task.
+    /// Ids that were found and are in no task's log.
     pub unknown: Vec<u64>,
 }
 
 impl Comparison {
-    /// Whether all is right.
+    /// Whether the inspection found the right tasks.
     pub fn is_right(&self) -> bool {
         self.missed.is_empty() && self.ended.is_empty() && self.unknown.is_empty()
     }
 }
 
 impl Lives {
-    /// Compares what a look found, which took from one position in the log until another. Forgets the
-    /// tasks that had ended before.
+    /// Compares the tasks that an inspection found with the log. `inspected` has the positions in the log at which the
+    /// inspection began and ended. Then forgets the tasks that had ended before.
     pub fn compare(
         &mut self,
         program: &mut Program,
         found: &HashSet<u64>,
-        look: Range<u64>,
+        inspected: Range<u64>,
     ) -> Comparison {
         self.read(program);
         let began = Instant::now();
-        while !self.know(found) && began.elapsed() < MAX_DELAY {
+        while !self.has_all(found) && began.elapsed() < MAX_DELAY {
             thread::sleep(Duration::from_millis(1));
             self.read(program);
         }
-        let comparison = self.comparison(found, &look);
-        self.0.retain(|_, life| look.start <= life.ended);
+        let comparison = self.comparison(found, &inspected);
+        self.0.retain(|_, life| inspected.start <= life.ended);
         comparison
     }
 
-    fn comparison(&self, found: &HashSet<u64>, look: &Range<u64>) -> Comparison {
-        let lived_throughout = |life: &Life| life.spawned < look.start && look.end <= life.ends;
-        let lived = |life: &Life| life.spawned < look.end && look.start <= life.ended;
+    fn comparison(&self, found: &HashSet<u64>, inspected: &Range<u64>) -> Comparison {
+        let lived_throughout =
+            |life: &Life| life.spawned < inspected.start && inspected.end <= life.ends;
+        let lived = |life: &Life| life.spawned < inspected.end && inspected.start <= life.ended;
         let alive_at = |position| {
             let alive = self.0.values();
             let alive = alive.filter(|life| life.spawned < position && position <= life.ends);
@@ -87,11 +89,11 @@ impl Lives {
         let known = found
             .iter()
             .filter_map(|task| Some((*task, self.0.get(task)?)));
-        let ended = known.filter(|(_, life)| life.ended < look.start);
+        let ended = known.filter(|(_, life)| life.ended < inspected.start);
         let unknown = found.iter().filter(|task| !self.0.contains_key(task));
         Comparison {
             found: found.len(),
-            alive: [look.start, look.end].map(alive_at),
+            alive: [inspected.start, inspected.end].map(alive_at),
             bounds: [
                 throughout.clone().count(),
                 self.0.values().filter(|life| lived(life)).count(),
@@ -102,10 +104,12 @@ impl Lives {
         }
     }
 
-    fn know(&self, found: &HashSet<u64>) -> bool {
+    /// Whether all these tasks are in the log.
+    fn has_all(&self, found: &HashSet<u64>) -> bool {
         found.iter().all(|task| self.0.contains_key(task))
     }
 
+    /// Reads the events that the program has logged since the last call.
     fn read(&mut self, program: &mut Program) {
         for (position, event) in program.events() {
             let (Event::Spawned(task) | Event::Ends(task) | Event::Ended(task)) = event;
