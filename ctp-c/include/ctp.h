@@ -113,8 +113,8 @@ extern "C" {
 #endif // __cplusplus
 
 // Records the birth of a coroutine. The coroutine that runs on this thread is its parent. `name` may
-// be NULL and is copied; use few different names, because the table of names is limited. What was in
-// the handle before is not looked at: a coroutine that lived there never dies in the trace.
+// be NULL and is copied; use few different names, because the table of names is limited. The previous
+// content of the handle is ignored: if a coroutine lived there, it never dies in the trace.
 //
 // # Safety
 //
@@ -126,9 +126,9 @@ void ctp_born_at(struct ctp_coroutine *coroutine,
                  const char *file,
                  uint32_t line);
 
-// Like ctp_born_at, with a function of the program as the place of the birth, by the address of its
-// first instruction. A report then has the line where the function begins. 0 means that the place is
-// not known.
+// Like ctp_born_at, but the place of the birth is a function of the program. `function` is the address
+// of its first instruction, or 0 if the place is not known. A report shows the line where the function
+// begins.
 //
 // # Safety
 //
@@ -159,8 +159,9 @@ void ctp_suspend_at(struct ctp_coroutine *coroutine,
                     const char *file,
                     uint32_t line);
 
-// Like ctp_suspend, for a coroutine with a stack of its own, from the function that then switches to
-// another stack. `position` is its program counter, stack pointer and frame pointer, or null.
+// Like ctp_suspend, for a coroutine with a stack of its own. Call this in the function that then
+// switches to another stack. `position` is the program counter, the stack pointer and the frame pointer
+// of that function, or null.
 //
 // # Safety
 //
@@ -172,9 +173,9 @@ void ctp_suspend_stack_at(struct ctp_coroutine *coroutine,
                           const char *file,
                           uint32_t line);
 
-// Records that the coroutine waits from now on, and that `next` runs in its place: a ctp_suspend and
-// a ctp_run at one time, for less than the two calls cost. If one of them is not recorded, the
-// event of the other is.
+// Records that the coroutine waits from now on, and that `next` runs in its place. Equals a ctp_suspend
+// and a ctp_run at the same time, but costs less than the two calls. If one of the two coroutines is
+// not recorded, the event of the other is still recorded.
 //
 // # Safety
 //
@@ -186,16 +187,16 @@ void ctp_switch_at(struct ctp_coroutine *coroutine,
                    const char *file,
                    uint32_t line);
 
-// Records that the coroutine has ended, and makes the handle one without a coroutine. Call this also
-// when a suspended coroutine is cancelled, on any thread.
+// Records that the coroutine has ended. The handle is then a handle without a coroutine. Call this also
+// when a suspended coroutine is cancelled. The call may be made on any thread.
 //
 // # Safety
 //
 // As for `ctp_run`.
 void ctp_died(struct ctp_coroutine *coroutine);
 
-// Moves a living coroutine to another handle, so that the memory of the first can be freed. What was
-// in `to` before is not looked at.
+// Moves a living coroutine to another handle, so that the memory of the first can be freed. The previous
+// content of `to` is ignored.
 //
 // # Safety
 //
@@ -203,8 +204,8 @@ void ctp_died(struct ctp_coroutine *coroutine);
 void ctp_move(struct ctp_coroutine *to,
               struct ctp_coroutine *from);
 
-// The number that names this coroutine in waits of kind CTP_COROUTINE. 0 if the coroutine is not
-// recorded.
+// Returns the number that names this coroutine in waits of kind CTP_COROUTINE, or 0 if the coroutine is
+// not recorded.
 //
 // # Safety
 //

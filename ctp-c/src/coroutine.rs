@@ -1,4 +1,4 @@
-//! Births, runs, waits and deaths.
+//! The C functions that record the events of a coroutine: its birth, runs, waits and death.
 
 use core::ffi::c_char;
 
@@ -10,8 +10,8 @@ use crate::kinds::{self, wait_code};
 use crate::text;
 
 /// Records the birth of a coroutine. The coroutine that runs on this thread is its parent. `name` may
-/// be NULL and is copied; use few different names, because the table of names is limited. What was in
-/// the handle before is not looked at: a coroutine that lived there never dies in the trace.
+/// be NULL and is copied; use few different names, because the table of names is limited. The previous
+/// content of the handle is ignored: if a coroutine lived there, it never dies in the trace.
 ///
 /// # Safety
 ///
@@ -39,9 +39,9 @@ pub unsafe extern "C" fn ctp_born_at(
     }
 }
 
-/// Like ctp_born_at, with a function of the program as the place of the birth, by the address of its
-/// first instruction. A report then has the line where the function begins. 0 means that the place is
-/// not known.
+/// Like ctp_born_at, but the place of the birth is a function of the program. `function` is the address
+/// of its first instruction, or 0 if the place is not known. A report shows the line where the function
+/// begins.
 ///
 /// # Safety
 ///
@@ -107,8 +107,9 @@ pub unsafe extern "C" fn ctp_suspend_at(
     }
 }
 
-/// Like ctp_suspend, for a coroutine with a stack of its own, from the function that then switches to
-/// another stack. `position` is its program counter, stack pointer and frame pointer, or null.
+/// Like ctp_suspend, for a coroutine with a stack of its own. Call this in the function that then
+/// switches to another stack. `position` is the program counter, the stack pointer and the frame pointer
+/// of that function, or null.
 ///
 /// # Safety
 ///
@@ -138,9 +139,9 @@ pub unsafe extern "C" fn ctp_suspend_stack_at(
     }
 }
 
-/// Records that the coroutine waits from now on, and that `next` runs in its place: a ctp_suspend and
-/// a ctp_run at one time, for less than the two calls cost. If one of them is not recorded, the
-/// event of the other is.
+/// Records that the coroutine waits from now on, and that `next` runs in its place. Equals a ctp_suspend
+/// and a ctp_run at the same time, but costs less than the two calls. If one of the two coroutines is
+/// not recorded, the event of the other is still recorded.
 ///
 /// # Safety
 ///
@@ -169,8 +170,8 @@ pub unsafe extern "C" fn ctp_switch_at(
     }
 }
 
-/// Records that the coroutine has ended, and makes the handle one without a coroutine. Call this also
-/// when a suspended coroutine is cancelled, on any thread.
+/// Records that the coroutine has ended. The handle is then a handle without a coroutine. Call this also
+/// when a suspended coroutine is cancelled. The call may be made on any thread.
 ///
 /// # Safety
 ///
@@ -182,8 +183,8 @@ pub unsafe extern "C" fn ctp_died(coroutine: *mut CoroutineHandle) {
     drop(unsafe { handle::take(coroutine) });
 }
 
-/// Moves a living coroutine to another handle, so that the memory of the first can be freed. What was
-/// in `to` before is not looked at.
+/// Moves a living coroutine to another handle, so that the memory of the first can be freed. The previous
+/// content of `to` is ignored.
 ///
 /// # Safety
 ///
@@ -201,8 +202,8 @@ pub unsafe extern "C" fn ctp_move(to: *mut CoroutineHandle, from: *mut Coroutine
     }
 }
 
-/// The number that names this coroutine in waits of kind CTP_COROUTINE. 0 if the coroutine is not
-/// recorded.
+/// Returns the number that names this coroutine in waits of kind CTP_COROUTINE, or 0 if the coroutine is
+/// not recorded.
 ///
 /// # Safety
 ///

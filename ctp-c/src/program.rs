@@ -1,4 +1,4 @@
-//! Attaching, threads, closed resources and locks.
+//! The C functions that are not about a single coroutine: attach, the end of a thread, closed resources, and locks.
 
 use core::ffi::c_char;
 

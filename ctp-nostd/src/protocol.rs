@@ -13,7 +13,7 @@ pub mod doorbell;
 pub mod freeze;
 pub mod half_written;
 pub mod history;
-// The part for wrapped wakers, which need the feature `linux`.
+// Counts clones of wakers in words of 64 bits, which the targets of the feature `linux` have.
 #[cfg(all(target_has_atomic = "64", not(ctp_split_words)))]
 pub mod holders;
 pub mod inspect;

@@ -160,7 +160,8 @@ struct Cli {
     man: Option<Option<PathBuf>>,
 }
 
-/// The command line asked for help or is invalid. The text for the user has already been printed.
+/// Why the command line leads to no [`Config`]: it asks for help, or is invalid. The text for the user has
+/// already been printed.
 #[derive(Debug)]
 pub struct Usage(i32);
 
@@ -195,8 +196,8 @@ fn print(error: &clap::Error) {
     };
 }
 
-/// The command. Its own help and version flags replace those of clap, so that the help lists the
-/// views first.
+/// The definition of the command line. Its own help and version flags replace those of clap, so that the
+/// help lists the views first.
 fn command() -> Command {
     Cli::command()
         .disable_help_flag(true)
@@ -225,6 +226,7 @@ fn conflict(text: &str) -> clap::Error {
     command().error(ErrorKind::ArgumentConflict, text)
 }
 
+/// Parses the command line, and returns help as an error, as clap does.
 fn read(words: impl IntoIterator<Item = OsString>) -> Result<Config, clap::Error> {
     let given = command().try_get_matches_from(words)?;
     if let Some((diff::NAME, given)) = given.subcommand() {
@@ -246,8 +248,8 @@ impl Cli {
             general.detail()
         };
         let has_links = terminal::is_capable();
-        // A check has no reader, and its status must not depend on a pager.
         let is_live = self.view.top && !self.top.once;
+        // A check has no reader, and its exit status must not depend on a pager.
         let is_page = !self.stuck.fail
             && !self.check.is_given()
             && !is_live

@@ -164,7 +164,7 @@ impl<'i> AddressLookup<'_, 'i> {
             return located;
         }
         let found = self.info.context.find_frames(self.address.0);
-        let Ok(mut frames) = self.info.split.answer(found, self.images) else {
+        let Ok(mut frames) = self.info.split.complete(found, self.images) else {
             return located;
         };
         while let Ok(Some(frame)) = frames.next() {
@@ -178,7 +178,7 @@ impl<'i> AddressLookup<'_, 'i> {
         let info = self.info;
         info.costs.admit(self.address, &info.sections, || {
             let found = info.context.find_dwarf_and_unit(self.address.0);
-            info.split.answer(found, self.images)
+            info.split.complete(found, self.images)
         })
     }
 
@@ -224,7 +224,7 @@ impl<'i> AddressLookup<'_, 'i> {
     /// The unmangled name of an entry of the unit that covers the address.
     fn entry_name(&self, mut offset: UnitOffset) -> Option<String> {
         let found = self.info.context.find_dwarf_and_unit(self.address.0);
-        let unit = self.info.split.answer(found, self.images)?;
+        let unit = self.info.split.complete(found, self.images)?;
         for _ in 0..MAX_CHAIN {
             let entry = unit.entry(offset).ok()?;
             if let Some(name) = entry.attr_value(gimli::DW_AT_name) {

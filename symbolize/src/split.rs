@@ -1,5 +1,5 @@
-//! Debug info that the compiler wrote to separate files: a `.dwo` file for each unit, or a package
-//! `.dwp` next to the program that contains all of them (DWARF 5, section 7.3).
+//! Loads split debug info, which the compiler wrote to separate files (DWARF 5, section 7.3). There is a `.dwo` file
+//! for each unit, or next to the program a package `.dwp` that contains all of them.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -36,7 +36,7 @@ impl<'i> Split<'i> {
     }
 
     /// Completes a lookup of addr2line. Loads the split parts that the lookup requests on the way.
-    pub(crate) fn answer<L>(&self, mut result: LookupResult<L>, images: &'i Images) -> L::Output
+    pub(crate) fn complete<L>(&self, mut result: LookupResult<L>, images: &'i Images) -> L::Output
     where
         L: LookupContinuation<Buf = Reader<'i>>,
     {
@@ -50,7 +50,7 @@ impl<'i> Split<'i> {
         }
     }
 
-    /// The split part that belongs to the unit `skeleton`. `None` if the unit is complete, or the part is not found.
+    /// The split part that belongs to the unit `skeleton`. `None` if the unit has no split part, or the part is not found.
     pub(crate) fn part_of(
         &self,
         skeleton: UnitRef<'_, Reader<'i>>,
@@ -97,7 +97,7 @@ impl<'i> Split<'i> {
         requested: &SplitDwarfLoad<Reader<'i>>,
         images: &'i Images,
     ) -> Option<gimli::Dwarf<Reader<'i>>> {
-        let file = Sections::of(trusted(path, &self.search_paths)?, images)?;
+        let file = Sections::of(open_unchecked(path, &self.search_paths)?, images)?;
         let mut part = gimli::Dwarf::load(file.split()).ok()?;
         file.close()?;
         admit_abbreviations(&mut part, file.account())?;
@@ -124,14 +124,14 @@ fn load_package<'i>(
     search_paths: &SearchPaths,
     images: &'i Images,
 ) -> Option<DwarfPackage<Reader<'i>>> {
-    let file = Sections::of(trusted(path, search_paths)?, images)?;
+    let file = Sections::of(open_unchecked(path, search_paths)?, images)?;
     let package = DwarfPackage::load(file.split(), file.empty()).ok()?;
     file.close()?;
     Some(package)
 }
 
-/// Opens split debug info, which has no build id. Callers check the id of each part instead.
-fn trusted(path: &Path, search_paths: &SearchPaths) -> Option<Image> {
+/// Opens split debug info without checking a build id, which such files lack. Callers check the id of each part instead.
+fn open_unchecked(path: &Path, search_paths: &SearchPaths) -> Option<Image> {
     let (image, _) = open(path, "", search_paths).ok()?;
     image.trust();
     Some(image)

@@ -1,10 +1,11 @@
-//! Restores names to what the user wrote: splits a name into parts, which [`crate::path`] joins again.
+//! Turns the names of functions and types into what the user wrote. Splits a name into parts; [`crate::path`] joins them
+//! again without what the compiler added.
 
 use crate::path::Path;
 
 /// Tidies a demangled function name or a type name (`core::any::type_name`).
 ///
-/// The body of an `async fn` is shown as the function, other bodies by what they are:
+/// The body of an `async fn` gets the name of the function. Other bodies get the name of what they are:
 ///
 /// ```
 /// use symbolize::tidy;
@@ -30,12 +31,12 @@ pub fn tidy(name: &str) -> String {
     }
 }
 
-/// How deep brackets may be nested; real type names of futures reach a few dozen.
+/// The maximum depth of nested brackets. Real type names of futures reach a few dozen.
 const MAX_DEPTH: usize = 200;
 
 /// The part of the name that is still to be parsed, and how many brackets are open there.
 ///
-/// Parsing methods return `None` if the name is not understood.
+/// Parsing methods return `None` if the name has an unknown form.
 struct Text<'a> {
     rest: &'a str,
     depth: usize,

@@ -1,4 +1,4 @@
-//! Commands that a page suggests as the next step.
+//! The commands that a page suggests as the next step.
 
 use crate::config::{self, Config};
 use crate::text;
@@ -6,7 +6,7 @@ use crate::text;
 /// Separates two hints on a line.
 pub const GAP: &str = "        ";
 
-/// The command that reads the same trace.
+/// The command, without a view, that reads the same trace.
 pub fn tool(config: &Config) -> String {
     let path = config.input.as_os_str().as_encoded_bytes();
     if path == config::DEFAULT_INPUT.as_bytes() {
@@ -16,8 +16,9 @@ pub fn tool(config: &Config) -> String {
     }
 }
 
-/// Suggests a view of where the time went. A trace with totals has too few events for a flame graph.
-pub fn how_to_see(tool: &str, by_name: bool) -> String {
+/// The command that shows where the time went: as a histogram for a trace with totals, which has too few events
+/// for a flame graph, and as a flame graph otherwise.
+pub fn time_view(tool: &str, by_name: bool) -> String {
     if by_name {
         format!("as a histogram: {tool} --histogram")
     } else {

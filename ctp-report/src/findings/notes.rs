@@ -1,4 +1,4 @@
-//! Notes about a recording: what is missing, and what else a reader should know.
+//! Notes about a recording: what is missing from the trace, and what else a reader of a page should know.
 
 use ctp_trace::record::{Control, Nanos, SiteId};
 use ctp_trace::verdict::THRESHOLD;
@@ -58,6 +58,7 @@ fn behind(model: &Model) -> Option<String> {
     })
 }
 
+/// Notes that a flight recorder runs, so that the file still has an earlier recording.
 fn overtaken(model: &Model) -> Option<String> {
     let pid = model.underway.as_ref()?;
     Some(format!(
@@ -75,13 +76,14 @@ pub fn line_numbers(imported: &Imported) -> Vec<String> {
     faults.collect()
 }
 
+/// Notes coroutines that got no station, so that none of their events were recorded.
 fn refused(model: &Model) -> Option<String> {
     let refused = (model.refused() > 0).then(|| units::counted(model.refused(), "coroutine"))?;
     let room = model.how_to_have_room();
     Some(format!("{refused} found no station; {room} to see them"))
 }
 
-/// Notes what was filtered out on purpose, and when.
+/// Notes how many events were filtered out on purpose, and when the filter changed.
 fn filtered(model: &Model) -> Option<String> {
     let filtering = model.trace_model.filtering();
     let turns = filtering.turns();
@@ -104,7 +106,7 @@ fn filtered(model: &Model) -> Option<String> {
     ))
 }
 
-/// Maximum number of changes that are listed before the last, which was in force until the end.
+/// The maximum number of changes that are listed before the last change, which was in force until the end.
 const MAX_CHANGES: usize = 3;
 
 fn change(control: &Control) -> String {
@@ -169,6 +171,7 @@ fn torn(model: &Model) -> Option<String> {
     }
 }
 
+/// Notes that the kernel refused the observation of descriptors.
 fn not_looked_at(model: &Model) -> Option<String> {
     model.trace_model.were_looks_refused().then(|| {
         "descriptors could not be observed from outside (another user, or hidepid): whether \
@@ -221,6 +224,7 @@ fn about_the_file(imported: &Imported) -> Vec<String> {
     notes
 }
 
+/// Notes sites and names that found no room in the shared tables.
 fn unnamed(model: &Model) -> Option<String> {
     match model.trace_model.end()?.unnamed {
         0 => None,
@@ -240,7 +244,7 @@ fn longest_of_cancelled(model: &Model, names: &Names) -> Option<String> {
     ))
 }
 
-/// Notes cancelled coroutines and the longest wait among them, since a clean exit also cancels
+/// Notes how many coroutines were cancelled, and the longest wait among them. A clean exit also cancels
 /// coroutines that hang.
 fn cancelled(model: &Model, names: &Names) -> Option<String> {
     let count = model.trace_model.totals().cancelled;

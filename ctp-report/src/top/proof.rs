@@ -1,4 +1,5 @@
-//! The page about a row: that of `--stuck`, with the records that prove the verdict.
+//! Makes the page about a selected row of `--top`: the page of `--stuck` for this coroutine or task, with the records that
+//! prove the verdict.
 
 use anstream::adapter::strip_str;
 use anyhow::Result;

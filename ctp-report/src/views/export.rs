@@ -1,4 +1,4 @@
-//! `--export jsonl` and `--export csv`: events for the tools of coroTracer.
+//! `--export jsonl` and `--export csv`: writes the events in the formats that the tools of coroTracer read.
 
 pub mod model;
 pub mod text;

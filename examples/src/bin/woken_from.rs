@@ -1,9 +1,10 @@
 //! Three tasks on tokio are woken at different lines: by another task, by a thread, and by the main
-//! thread. Three more are woken by parts of the runtime: timers, I/O, and the ends of tasks. Then they are
-//! no longer woken. Built with frame pointers, the report shows these lines and parts as the usual
-//! wakers; otherwise it shows no lines.
+//! thread. Three more are woken by parts of the runtime: timers, I/O, and the ends of tasks. Then none of
+//! the six is woken any more. If the program is built with frame pointers, the report shows these lines and
+//! parts as the usual wakers. Otherwise, the report shows no lines.
 //!
-//! A line for each has the woken task, and the waking function with its line, or the part.
+//! The program prints a line for each of the six tasks: its name, and the function and line that wake it, or
+//! the part of the runtime that does.
 
 use std::io;
 use std::thread;
@@ -21,10 +22,10 @@ static OF_TASK: Notify = Notify::const_new();
 static OF_THREAD: Notify = Notify::const_new();
 static OF_MAIN: Notify = Notify::const_new();
 
-/// Returns the line of its ring.
-fn ring(wake_flag: &Notify) -> u32 {
+/// Wakes the task that waits for `notify`, and returns the source line that does so.
+fn ring(notify: &Notify) -> u32 {
     let line = line!() + 1;
-    wake_flag.notify_one();
+    notify.notify_one();
     line
 }
 

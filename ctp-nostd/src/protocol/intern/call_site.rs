@@ -1,5 +1,5 @@
-//! The source line that makes a call of the probe: a `Location` of Rust, or a line or a function of
-//! another language.
+//! [`CallSite`]: the source line that calls the probe. This is a `Location` of Rust, or a line or a
+//! function of another language.
 #![allow(
     unsafe_code,
     reason = "the file name of another language is a string of C"
@@ -43,8 +43,8 @@ unsafe impl Send for ForeignLine {}
 unsafe impl Sync for ForeignLine {}
 
 impl ForeignLine {
-    /// The line with this number, from 1, of this file. A null pointer means that the file is not
-    /// known. A name that is not UTF-8 is reduced to its longest part that is.
+    /// Creates the line with this number, from 1, of this file. A null pointer means that the file is
+    /// not known. Of a name that is not UTF-8, the longest part in UTF-8 is kept.
     ///
     /// # Safety
     ///
@@ -55,25 +55,25 @@ impl ForeignLine {
         ForeignLine { file, line }
     }
 
-    /// The line with this number, from 1, of this file, or of an unknown file.
+    /// Creates the line with this number, from 1, of this file or of an unknown file.
     pub fn in_file(file: Option<&'static CStr>, line: u32) -> Self {
         let file = file.map_or(core::ptr::null(), CStr::as_ptr);
         ForeignLine { file, line }
     }
 }
 
-/// An odd number without regular bits, so that a product differs in its upper bits.
+/// Multiplies a value to a hash. An odd number with an irregular pattern of bits spreads the value to the upper bits.
 const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Bits of the hash in a key, so that the key fits into a line of the cache.
 const HASH_BITS: u32 = if usize::BITS < 48 { 31 } else { 47 };
 
-/// Set in each key of a foreign line. Usually, no address of a `Location` is as large.
+/// Set in each key of another language, to distinguish it from the address of a `Location`, which is usually smaller.
 const FOREIGN: u64 = 1 << HASH_BITS;
 
 impl CallSite for ForeignLine {
-    /// A hash, because an address and a line have more bits than a key. Like the keys of the tables,
-    /// the hash is taken for the content.
+    /// A hash, because an address and a line have more bits than a key. As in the shared tables, equal
+    /// hashes are taken to mean equal lines.
     #[inline(always)]
     fn key(self) -> u64 {
         let both = self.file.addr() as u64 ^ u64::from(self.line).rotate_right(17);
@@ -97,7 +97,7 @@ pub struct ForeignFunction {
 }
 
 impl ForeignFunction {
-    /// The function with its first instruction at this address. 0 means that the function is not known.
+    /// Creates the function with its first instruction at this address. 0 means that the function is not known.
     pub const fn at(address: u64) -> Self {
         ForeignFunction { address }
     }
@@ -121,7 +121,7 @@ pub fn longest_text(string: &CStr) -> &str {
     parts.max_by_key(|part| part.len()).unwrap_or_default()
 }
 
-/// A call site that is kept until it is needed.
+/// Any call site, in a form that can be kept until it is needed.
 #[derive(Clone, Copy, Debug)]
 pub enum StoredCallSite {
     /// A line of Rust.

@@ -1,4 +1,4 @@
-//! The rows of `events` and `wakes`.
+//! Writes the rows of the tables `events` and `wakes`.
 
 use ctp_trace::TraceModel;
 use ctp_trace::model::Coroutine;
@@ -10,7 +10,7 @@ use crate::evidence::resource;
 use crate::tables::schema::TableId;
 use crate::tables::value::Value;
 
-/// Writes an event of a coroutine, which is not known before its first record.
+/// Writes an event of a coroutine. `coroutine` is its state before the event, or `None` before its first record.
 pub fn event(
     references: &References,
     coroutine: Option<&Coroutine>,
@@ -38,7 +38,7 @@ pub fn event(
     );
 }
 
-/// The events between the latest known event and this event that are lost. `None` for the first known event.
+/// The number of events that are lost between the latest known event and this event. `None` for the first known event.
 fn lost_before(coroutine: &Coroutine, event: &Event) -> Option<u64> {
     let last = coroutine.last?.n;
     let expected = last.saturating_add(1 + u64::from(event.after_filtered));
@@ -54,7 +54,7 @@ fn word(kind: EventKind) -> &'static str {
     }
 }
 
-/// The kind and the number of a resource. What was not recorded, and a turn to run, have no number.
+/// The kind and the number of an awaited resource. A yield and an unknown resource have no number.
 pub fn resource(wait: WaitKind, arg: u64) -> [Value<'static>; 2] {
     let number = match wait {
         WaitKind::Unknown | WaitKind::Yield => Value::Null,

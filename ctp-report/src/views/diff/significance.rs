@@ -1,7 +1,7 @@
-//! Which of many differences are more than noise, and how large they are at least.
+//! Decides which of many differences are more than noise, and between which bounds each of them lies.
 //!
-//! Of the differences that are reported, a share of [`FALSE_SHARE`] at most is expected to be noise, however
-//! many are tested (Benjamini and Hochberg, "Controlling the false discovery rate", 1995). Intervals
+//! At most a share of [`FALSE_SHARE`] of the reported differences is expected to be noise, however many
+//! differences are tested (Benjamini and Hochberg, "Controlling the false discovery rate", 1995). Intervals
 //! are wide enough that the same holds for them (Benjamini and Yekutieli, "False discovery rate-adjusted
 //! multiple confidence intervals", 2005).
 
@@ -20,8 +20,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// The probability of such a difference, or a larger difference, if the true difference is `margin` at
-    /// most.
+    /// The probability of a difference of at least this size, if the true difference is `margin` at most.
     pub fn p_value(&self, margin: f64) -> f64 {
         let beyond = (self.log.abs() - margin) / self.error;
         if beyond <= 0.0 {
@@ -37,7 +36,7 @@ impl Difference {
     }
 }
 
-/// The number of p-values that are significant: these are the smallest.
+/// The number of significant p-values. These are the smallest of the p-values.
 pub fn significant(p_values: &[f64]) -> usize {
     let mut sorted = p_values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -72,7 +71,7 @@ fn tail(z: f64) -> f64 {
     sum * (-z * z / 2.0).exp() / std::f64::consts::TAU.sqrt()
 }
 
-/// The value that a normal variable exceeds with this probability, at most one half.
+/// The value that a normal variable exceeds with this probability, which is at most one half.
 fn normal_beyond(probability: f64) -> f64 {
     let (mut low, mut high) = (0.0, 40.0);
     for _ in 0..60 {

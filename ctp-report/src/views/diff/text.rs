@@ -1,4 +1,4 @@
-//! The page of a comparison.
+//! Writes the page of a comparison of two traces.
 
 use std::io;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::text::{Page, units};
 use crate::views::diff::model::{Change, Comparison, Figures, Row};
 use crate::views::diff::profile::{About, Profile};
 
-/// How many new and how many gone sites are listed.
+/// The maximum number of new sites, and of gone sites, that are listed.
 const LISTED: usize = 20;
 
 const CHANGES: [Column; 9] = [
@@ -57,7 +57,8 @@ pub fn header(page: &mut Page, what: &str, path: &Path, about: &About) -> io::Re
     Ok(())
 }
 
-/// Writes what both traces say about each other before any figures.
+/// Writes, before all figures, whether the traces are the same recording, are of different programs, or have no site
+/// in common.
 pub fn relation(
     page: &mut Page,
     before: &Profile,
@@ -76,7 +77,7 @@ pub fn relation(
     Ok(())
 }
 
-/// Writes by how much all sites changed, if that is more than a change that counts.
+/// Writes by how much the percentiles of most sites changed, if by more than the least change that counts.
 fn common(page: &mut Page, comparison: &Comparison, least: LeastChange) -> io::Result<()> {
     for common in &comparison.common {
         if (1.0 - least.share..=1.0 + least.share).contains(&common.ratio) {
@@ -179,7 +180,7 @@ fn function(row: &Row) -> String {
         .collect()
 }
 
-/// The place, with the line before if that differs.
+/// The source location, with the line in the trace before if that differs.
 fn at(row: &Row) -> String {
     let moved = row.line_before.map(|line| format!(" (was line {line})"));
     row.identity.at() + &moved.unwrap_or_default()

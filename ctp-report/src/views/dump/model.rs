@@ -1,4 +1,4 @@
-//! Turns records into words and fields, for the dump as text and as JSON.
+//! Turns each record into a word for its kind and a list of fields, for the dump as text and as JSON.
 
 mod coroutine;
 mod inspection;
@@ -23,7 +23,7 @@ use totals::{aggregate_fields, earlier_fields, ended_sums_fields};
 /// The fields of a record.
 #[derive(Clone, Debug)]
 pub struct Fields {
-    /// The kind of record.
+    /// The word for the kind of record.
     pub word: &'static str,
     /// The time of the record, if it has one.
     pub at: Option<Nanos>,

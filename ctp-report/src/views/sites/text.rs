@@ -143,7 +143,7 @@ pub fn hints(page: &mut Page, tool: &str, by_name: bool) -> io::Result<()> {
     page.gap()?;
     let next = [
         format!("what is stuck: {tool} --stuck"),
-        hints::how_to_see(tool, by_name),
+        hints::time_view(tool, by_name),
     ];
     page.list("# ", "# ", hints::GAP, &next)
 }

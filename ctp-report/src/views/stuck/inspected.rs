@@ -1,4 +1,4 @@
-//! `--stuck` for a process without a probe: what two or more inspections found.
+//! `--stuck` for a process without a probe, or for a core file: shows what the inspections found.
 
 mod cpp;
 mod cycles;

@@ -347,7 +347,7 @@ pub fn hints(
     let holders = groups.iter().any(waits_for_unannounced_lock);
     let next = check
         .into_iter()
-        .chain([hints::how_to_see(tool, by_name)])
+        .chain([hints::time_view(tool, by_name)])
         .chain(rebuild)
         .chain(precise)
         .chain(holders.then(|| HOLDERS.to_owned()));

@@ -1,4 +1,4 @@
-//! Coroutines of the runtime may, which schedules them itself, on any of its threads.
+//! Starts coroutines of the crate `may`, a runtime that schedules its coroutines itself, on any of its threads.
 
 use std::time::Duration;
 

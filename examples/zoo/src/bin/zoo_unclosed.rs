@@ -1,6 +1,6 @@
-//! Twelve tasks read from pipes, some of which are quiet for long. Then the writers of six leave:
-//! three readers are woken and end; the pipes of the three others are closed without a report, and
-//! their readers are not resumed.
+//! Twelve tasks read from pipes, some of which are quiet for a long time. Then the writers of six pipes leave.
+//! Three of the readers are woken and end. The other three are not: their pipes are closed, but the
+//! program does not record this, and nothing resumes the readers.
 
 use std::io;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Comparisons of made-up traces with hundreds of sites.
+//! Tests the comparison of artificial traces with hundreds of sites.
 
 use ctp_trace::record::Nanos;
 
@@ -15,7 +15,7 @@ const LEAST: LeastChange = LeastChange {
 
 const DURATION: Nanos = Nanos(1_000_000_000);
 
-/// A trace of as many sites, at which waits take 0.5 to 1.5 ms, and `percent` of this at site 7.
+/// A trace with this many sites, and this many waits at each. A wait takes 0.5 to 1.5 ms; at site 7, `percent` of that.
 fn profile(sites: u32, waits: u64, percent: u64, random: &mut Random) -> Profile {
     let sites = (0..sites).map(|line| {
         let identity = Identity {
@@ -84,7 +84,7 @@ fn small_changes_do_not_count() {
     assert!(compared(&before, &after).changes.is_empty());
 }
 
-/// All waits of a trace are `percent` of the usual, and those of single sites are up to 30 % longer.
+/// A trace in which all waits take `percent` of the usual time, and at each site up to 30 % more than that.
 fn busy_profile(percent: u64, random: &mut Random) -> Profile {
     let mut profile = profile(20, 3_000, 100, random);
     for series in profile.sites.values_mut() {
@@ -135,7 +135,7 @@ fn new_sites_need_several_waits() {
     }
 }
 
-/// A test of a percentile, or of presence, with this p-value.
+/// A test of whether a site is new or gone (`is_presence`), or of a percentile, with this p-value.
 fn test(is_presence: bool, p_value: f64) -> Test {
     if is_presence {
         return Test::Presence { pair: 0, p_value };

@@ -1,4 +1,4 @@
-//! The processes of a program and the files that they have mapped.
+//! The fields of records about processes, and about the files that processes have mapped.
 
 use ctp_trace::record::{Module, Process, ProcessEnd, ProcessExit};
 

@@ -1,4 +1,4 @@
-//! Where the coroutines of a group are, and which functions await there.
+//! [`Place`]: where the coroutines of a group are, and which functions await each other there.
 
 use std::collections::BTreeMap;
 

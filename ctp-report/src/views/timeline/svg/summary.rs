@@ -1,4 +1,4 @@
-//! The lines above the picture: what was recorded, the findings, and what is shown.
+//! The lines of text above the chart: what was recorded, the findings, and which coroutines are shown.
 
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Verdict;
@@ -15,7 +15,7 @@ use crate::views::timeline::model::{Group, Row};
 /// How many findings are shown.
 const MAX_FINDINGS: usize = 4;
 
-/// Describes the recording.
+/// Describes the recording in a line.
 pub fn facts(model: &Model, threads: u64) -> String {
     let totals = model.trace_model.totals();
     [
@@ -133,7 +133,7 @@ pub fn heading(chart: &Chart, group: &Group) -> (&'static str, String) {
     (verdict, format!("{rest}{since}{shown}"))
 }
 
-/// Says which coroutines are shown, and of how many.
+/// Describes which coroutines are shown, and of how many.
 pub fn shown(chart: &Chart) -> String {
     let selection = chart.selection;
     let total = format!("{}{}", grouped(selection.total), window(chart));
@@ -160,7 +160,7 @@ pub fn shown(chart: &Chart) -> String {
     message
 }
 
-/// Says which part of the time is shown, if not all.
+/// Describes which part of the time is shown, if not all.
 fn window(chart: &Chart) -> String {
     let Scale { from, to } = chart.scale;
     if from == Nanos(0) && chart.model.duration() <= to {
