@@ -222,7 +222,7 @@ impl Harvest {
         self.scan_stations(now_ns, &mut pass);
         self.emit_due_totals(now_ns, &mut pass);
         self.count_filtered(&mut pass);
-        pass.found.short &= was_full;
+        pass.found.needs_stations &= was_full;
         pass.found
     }
 
@@ -323,7 +323,7 @@ impl Harvest {
         let events = self.totals.events - before.events;
         pass.found.events += events;
         pass.found.most = pass.found.most.max(events);
-        pass.found.lost |= self.totals.lost > before.lost;
+        pass.found.has_lost |= self.totals.lost > before.lost;
         self.emit_station_state(index, station, was_dead, pass);
         // A later scan must visit this station again if events are unread, or if the coroutine has ended
         // but its station is not marked as dead yet.

@@ -48,7 +48,7 @@ pub struct Reader<'a> {
     /// Memory for the records of the next block.
     spare: Vec<Record>,
     decompressor: ChunkDecompressor,
-    ended: bool,
+    has_ended: bool,
     passed_over: u64,
 }
 
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
             records,
             spare: Vec::new(),
             decompressor,
-            ended: false,
+            has_ended: false,
             passed_over: 0,
         })
     }
@@ -114,7 +114,7 @@ impl<'a> Reader<'a> {
     /// read so far.
     #[must_use]
     pub fn completeness(&self) -> Completeness {
-        if self.ended {
+        if self.has_ended {
             return Completeness::Whole;
         }
         Completeness::Truncated {
@@ -158,7 +158,7 @@ impl<'a> Reader<'a> {
 
     /// Decodes the next chunk. `None` if there is none.
     fn open_next(&mut self) -> Option<Result<(), Error>> {
-        if self.ended {
+        if self.has_ended {
             return None;
         }
         Some(self.chunks.next()?.and_then(|chunk| self.open(&chunk)))
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
                 offset: chunk.offset,
                 what,
             })?;
-        self.ended = chunk.kind == END;
+        self.has_ended = chunk.kind == END;
         self.records = records.into();
         Ok(())
     }

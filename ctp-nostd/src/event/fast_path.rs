@@ -263,9 +263,11 @@ impl<P: Platform, L: ProbeLayout> Probe<P, L> {
     #[inline(always)]
     pub(crate) fn ns_at_once<const MODE: RecordingMode>(&self) -> Option<u64> {
         let RegionOf {
-            header, extended, ..
+            header,
+            is_extended,
+            ..
         } = self.region;
-        (MODE != ANY || extended)
+        (MODE != ANY || is_extended)
             .then(|| P::ns_at_once(header))
             .flatten()
     }

@@ -85,7 +85,7 @@ impl<P: Platform, L: ProbeLayout> Probe<P, L> {
 
     /// Returns `id`. An id of 0 means that a table had no room, and is counted in the header.
     pub(crate) fn count_if_unnamed(self, id: u32) -> u32 {
-        if id == 0 && self.region.extended {
+        if id == 0 && self.region.is_extended {
             self.region.header.unnamed.fetch_add(1, Ordering::Relaxed);
         }
         id

@@ -114,7 +114,7 @@ impl<P: Platform, L: ProbeLayout> StationHandle<P, L> {
         if let Some(station) = L::full(station).filter(|_| self.probe.bins::<ANY>().is_some()) {
             station.clear_aggregates();
         }
-        if self.probe.region.extended {
+        if self.probe.region.is_extended {
             station.ext_rev.store(EXT_REV, Ordering::Relaxed);
         }
     }

@@ -97,7 +97,7 @@ impl<P: Platform, L: ProbeLayout> Probe<P, L> {
     }
 
     fn name<S: CallSite>(self, name: &str, place: S) -> u32 {
-        if self.region.extended {
+        if self.region.is_extended {
             self.name_at(name, self.site(place).interned())
         } else {
             0

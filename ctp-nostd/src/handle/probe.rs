@@ -22,7 +22,7 @@ impl<P: Platform, L: ProbeLayout> Probe<P, L> {
 
     /// Creates a probe on this memory, for an attachment that is about to become the platform's.
     pub(crate) fn attached(region: RegionOf<'static, L>, attach_id: u16, attachment: u32) -> Self {
-        let bins = region.header.bins().filter(|_| region.extended);
+        let bins = region.header.bins().filter(|_| region.is_extended);
         Probe {
             region,
             attach_id,
@@ -41,7 +41,7 @@ impl<P: Platform, L: ProbeLayout> Probe<P, L> {
     /// this process, or if the process never wakes the recorder. See [`crate::doorbell`].
     pub fn ordered_by_recorder(self, is_ordered: bool) -> Self {
         let RegionOf {
-            extended,
+            is_extended,
             is_overwritten,
             lanes,
             ..
@@ -51,7 +51,7 @@ impl<P: Platform, L: ProbeLayout> Probe<P, L> {
             (true, true) => USUAL_FLIGHT,
             _ => ANY,
         };
-        let is_known = is_ordered && extended && !lanes.is_empty();
+        let is_known = is_ordered && is_extended && !lanes.is_empty();
         Probe {
             is_ordered,
             mode: if is_known { mode } else { ANY },

@@ -100,7 +100,7 @@ impl<L: Layout, const STATIONS: usize, const ENTRIES: usize> MemoryOf<L, STATION
         RegionOf {
             sites: &self.sites,
             names: &self.names,
-            extended: true,
+            is_extended: true,
             ..RegionOf::plain(&self.header, &self.stations)
         }
     }

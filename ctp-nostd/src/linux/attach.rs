@@ -168,7 +168,7 @@ const ATTEMPTS: u32 = 8;
 /// of its own, and shares the first memory if it gets none.
 fn choose(shared: Mapping, socket: Option<&Socket>, limit: u32) -> (Mapping, u16) {
     let region = shared.region;
-    if !region.extended {
+    if !region.is_extended {
         // No reader interprets the id; it only keeps the probe ids of several processes apart.
         return (
             shared,

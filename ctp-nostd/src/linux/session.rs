@@ -159,7 +159,7 @@ impl Session {
             RingOutcome::WouldBlock => &header.wakes_would_block,
             RingOutcome::Failed => &header.wakes_failed,
         };
-        if self.probe.region.extended {
+        if self.probe.region.is_extended {
             counter.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -187,7 +187,8 @@ pub(super) fn request_own(
 #[cold]
 fn attach_fork(page: &ForkWords) -> Option<&'static Session> {
     let parent = session()?;
-    if !parent.probe.region.extended || page.follower.load(Ordering::Relaxed) == ForkWords::NEVER {
+    if !parent.probe.region.is_extended || page.follower.load(Ordering::Relaxed) == ForkWords::NEVER
+    {
         return None;
     }
     if parent.forbids_calls {
@@ -293,7 +294,7 @@ pub(super) fn start_session(page: &ForkWords, connection: Connection) -> Result<
     } = connection;
     let region = mapping.region;
     let attachment = ATTACHMENTS.load(Ordering::Relaxed);
-    if region.extended {
+    if region.is_extended {
         STATE
             .clock
             .store(ptr::from_ref(region.header).cast_mut(), Ordering::Release);
@@ -317,7 +318,7 @@ pub(super) fn start_session(page: &ForkWords, connection: Connection) -> Result<
 /// Otherwise the kernel waits for all processors, which takes 5 to 30 ms. The recorder starts to
 /// read as soon as a process has connected. A second registration costs nothing.
 pub(super) fn join_barrier(region: &Region<'_>) -> bool {
-    region.extended
+    region.is_extended
         && region.header.declares_barrier()
         && membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok()
 }

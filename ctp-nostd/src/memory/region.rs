@@ -55,7 +55,7 @@ pub struct RegionOf<'m, L: Layout> {
     /// Whether new records overwrite the oldest ones in the lanes. Constant for a memory.
     pub is_overwritten: bool,
     /// Whether the free bytes are used as `LAYOUT.md` says.
-    pub extended: bool,
+    pub is_extended: bool,
 }
 
 /// Lanes for the threads that find no long lane.
@@ -78,7 +78,7 @@ impl<L: Layout> fmt::Debug for RegionOf<'_, L> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Region")
             .field("stations", &self.stations.len())
-            .field("extended", &self.extended)
+            .field("is_extended", &self.is_extended)
             .finish_non_exhaustive()
     }
 }
@@ -126,7 +126,7 @@ impl<'m, L: Layout> RegionOf<'m, L> {
             short: ShortLanes::default(),
             ring: L::Ring::default(),
             is_overwritten: false,
-            extended: false,
+            is_extended: false,
         }
     }
 
@@ -152,7 +152,7 @@ impl<'m, L: Layout> RegionOf<'m, L> {
                 ShortLanes::of(raw, header)
             },
             is_overwritten: header.is_flight(),
-            extended: true,
+            is_extended: true,
             ..self
         }
     }
@@ -164,7 +164,7 @@ impl<'m, L: Layout> RegionOf<'m, L> {
             entry_bytes,
             ..
         } = &self.header.lanes;
-        self.extended
+        self.is_extended
             && entries.load(Ordering::Relaxed) != 0
             && entry_bytes.load(Ordering::Relaxed) as usize == size_of::<Lane>() // else a ring
     }
@@ -172,7 +172,7 @@ impl<'m, L: Layout> RegionOf<'m, L> {
     /// Whether the header is still what the recorder wrote. If not, a stray write has changed the
     /// memory, and no word of it can be trusted.
     pub fn is_intact(&self) -> bool {
-        check::<L>(self.header).is_ok() && (!self.extended || is_extended::<L>(self.header))
+        check::<L>(self.header).is_ok() && (!self.is_extended || is_extended::<L>(self.header))
     }
 
     /// Stations that were claimed. With v1 peers, which add without a bound, this can exceed the

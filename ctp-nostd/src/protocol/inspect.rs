@@ -23,7 +23,7 @@ pub struct Identity {
     /// The coroutine has ended.
     pub is_dead: bool,
     /// The probe uses the extension; otherwise the fields below have no meaning.
-    pub extended: bool,
+    pub is_extended: bool,
     /// The coroutine's runtime records wakes.
     pub records_wakes: bool,
     /// A [`crate::Kind`]'s code.
@@ -84,7 +84,7 @@ impl<L: Layout> StationOf<L> {
             probe_id: self.probe_id.load(Ordering::Relaxed),
             birth_ts: self.birth_ts.load(Ordering::Relaxed),
             is_dead: self.is_dead.load(Ordering::Acquire) != 0,
-            extended: generation != 0 && self.ext_rev.load(Ordering::Relaxed) == EXT_REV,
+            is_extended: generation != 0 && self.ext_rev.load(Ordering::Relaxed) == EXT_REV,
             records_wakes: flags & FLAG_RECORDS_WAKES != 0,
             kind: self.kind.load(Ordering::Relaxed),
             generation,
@@ -269,7 +269,7 @@ impl<L: Layout> RegionOf<'_, L> {
     /// Recorder: whether slots of this memory may be empty although they had events. That is so in a
     /// copy of a compact memory in the full layout, and in a copy made of two readings.
     pub fn has_vacant_slots(&self) -> bool {
-        self.extended && self.header.station_bytes.load(Ordering::Relaxed) != 0
+        self.is_extended && self.header.station_bytes.load(Ordering::Relaxed) != 0
     }
 
     /// Recorder: whether so many stations are left that they last for a while.

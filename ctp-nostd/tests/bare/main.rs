@@ -157,7 +157,7 @@ fn events_of_a_life_are_read_back() {
     assert_eq!(line_of(&region, suspend.site), (file!().to_owned(), line));
 
     let identity = station.identity().expect("no coroutine is moving in");
-    assert!(identity.is_dead && identity.extended && !identity.records_wakes);
+    assert!(identity.is_dead && identity.is_extended && !identity.records_wakes);
     assert_eq!((identity.probe_id, identity.base_n), (id, 0));
     assert_eq!((identity.kind, identity.generation), (Kind::Bare as u8, 2));
     assert!(identity.birth_ts <= found[0].1.timestamp);

@@ -226,7 +226,7 @@ fn identity_is_read_whole_or_not_at_all() {
             short: ShortLanes::default(),
             ring: (),
             is_overwritten: false,
-            extended: true,
+            is_extended: true,
         };
         let station = &region.stations[0];
         drop(Probe::<Board>::new(region, 1).born("first"));
@@ -237,7 +237,7 @@ fn identity_is_read_whole_or_not_at_all() {
             probe_id: u64::from(attach_id) << 48 | u64::from(attach_id) << 24 | 1,
             birth_ts: 7,
             is_dead,
-            extended: true,
+            is_extended: true,
             records_wakes: false,
             kind: 0,
             generation: 2 * attach_id,

@@ -23,7 +23,7 @@ pub struct Doorbell {
     pub bytes: u64,
     /// Proof of events that left the flag set.
     pub unrung: Option<String>,
-    armed: bool,
+    is_armed: bool,
     awake: u32,
     /// The newest event of each station when the doorbell was armed.
     at_arming: HashMap<usize, u64>,
@@ -33,11 +33,11 @@ impl Doorbell {
     /// Checks the flag, after the given readings of the stations.
     pub fn check(&mut self, region: &Region<'_>, latest: &[Latest]) {
         let flag = region.header.tracer_sleeping();
-        if self.armed && flag.load(Ordering::Acquire) == 0 {
-            self.armed = false;
+        if self.is_armed && flag.load(Ordering::Acquire) == 0 {
+            self.is_armed = false;
             self.awake = 0;
             self.taken += 1;
-        } else if self.armed {
+        } else if self.is_armed {
             self.note_unrung(latest);
         } else {
             self.awake += 1;
@@ -50,7 +50,7 @@ impl Doorbell {
     fn arm(&mut self, region: &Region<'_>) {
         doorbell::arm(region.header.tracer_sleeping());
         wait::fence_programs();
-        self.armed = true;
+        self.is_armed = true;
         let stations = region.allocated().iter().enumerate();
         let newest = stations.filter_map(|(index, station)| {
             let newest = StationReading::at(station, monotonic_ns).newest()?;

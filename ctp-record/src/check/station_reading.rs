@@ -29,7 +29,7 @@ pub struct StationReading {
     /// A slot with a number that decreased during the reading.
     pub fell: Option<Fall>,
     /// Nothing changed during the reading, so that all values were valid at the same time.
-    pub still: bool,
+    pub is_still: bool,
     /// Complete events with their index, ordered by index. In dialect D1 the oldest is left out, and all are left out
     /// if the station changed during the reading.
     pub events: Vec<(u64, Epoch)>,
@@ -51,10 +51,10 @@ impl StationReading {
         let identity = station.identity();
         let head = station.event_head();
         let seqs_after = station.seqs();
-        let still = seqs_after == seqs && station.raw() == raw;
+        let is_still = seqs_after == seqs && station.raw() == raw;
         let mut events = events_of(&copies, dialect);
         if dialect == Some(Dialect::PerStation) {
-            leave_out_torn(&mut events, &seqs, still);
+            leave_out_torn(&mut events, &seqs, is_still);
         }
         events.sort_by_key(|(n, _)| *n);
         StationReading {
@@ -64,7 +64,7 @@ impl StationReading {
             seqs,
             seqs_after,
             fell: fall_in(&seqs, &copies, &seqs_after),
-            still,
+            is_still,
             events,
             used: station.first_used(),
             head,
@@ -73,7 +73,7 @@ impl StationReading {
     }
 
     /// Whether the probe uses the free bytes for the extension.
-    pub fn extended(&self) -> bool {
+    pub fn is_extended(&self) -> bool {
         self.raw.ext_rev != 0
     }
 
@@ -92,21 +92,23 @@ impl StationReading {
     /// the index of the next coroutine's first event.
     pub fn left(&self) -> Option<(u32, u64)> {
         let next_n = self.newest()?.checked_add(1)?;
-        let is_over = self.extended() && self.still && self.raw.is_dead == 1;
+        let is_over = self.is_extended() && self.is_still && self.raw.is_dead == 1;
         let is_whole = self.identity.is_some() && self.head == next_n;
         (is_over && is_whole).then_some((self.raw.generation, next_n))
     }
 
     /// Events of an extended probe with a site id, and this id.
     pub fn sites(&self) -> impl Iterator<Item = (u64, u32)> {
-        let events = self.events.iter().filter(|_| self.extended());
+        let events = self.events.iter().filter(|_| self.is_extended());
         let ids = events.map(|(n, epoch)| (*n, SiteWord(epoch.site).interned()));
         ids.filter(|(_, id)| *id != 0)
     }
 
     /// The id of the coroutine's name.
     pub fn name(&self) -> Option<u32> {
-        let owner = self.identity.filter(|_| self.still && self.extended())?;
+        let owner = self
+            .identity
+            .filter(|_| self.is_still && self.is_extended())?;
         Some(owner.meta).filter(|id| *id != 0)
     }
 
@@ -128,9 +130,9 @@ impl StationReading {
 
 /// Removes events that may be torn. In D1 nothing marks that the oldest event is being overwritten. If the station
 /// changed during the reading, any event may be torn.
-fn leave_out_torn(events: &mut Vec<(u64, Epoch)>, seqs: &[u64; SLOTS], still: bool) {
+fn leave_out_torn(events: &mut Vec<(u64, Epoch)>, seqs: &[u64; SLOTS], is_still: bool) {
     let next = seqs.iter().max().copied().unwrap_or_default();
-    events.retain(|(n, _)| still && next.saturating_sub(*n) < SLOTS as u64);
+    events.retain(|(n, _)| is_still && next.saturating_sub(*n) < SLOTS as u64);
 }
 
 fn events_of(copies: &[Copy; SLOTS], dialect: Option<Dialect>) -> Vec<(u64, Epoch)> {

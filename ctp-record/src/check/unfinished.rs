@@ -90,7 +90,7 @@ impl Unfinished {
     /// Notes a reading of a station.
     pub fn note(&mut self, station: usize, before: Option<&StationReading>, now: &StationReading) {
         see(&mut self.events, now.dialect.is_some());
-        let is_occupied = now.extended() && now.identity.is_some();
+        let is_occupied = now.is_extended() && now.identity.is_some();
         see(&mut self.identities, is_occupied);
         let odd = odd_of(now);
         let place = Place::Station(station);
@@ -193,7 +193,7 @@ fn threads_with(inode: u64) -> BTreeSet<(u32, u32)> {
 fn odd_of(reading: &StationReading) -> Option<Odd> {
     let generation = reading.raw.generation;
     // In a station with events but without the extension, these bytes are free and hold no generation.
-    if generation % 2 == 1 && (reading.extended() || reading.dialect.is_none()) {
+    if generation % 2 == 1 && (reading.is_extended() || reading.dialect.is_none()) {
         return Some(Odd::Generation(generation));
     }
     let newest = reading

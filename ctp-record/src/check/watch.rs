@@ -113,7 +113,7 @@ impl<'w> Watch<'w> {
                     self.judge_world();
                     return Ok(self.judged);
                 }
-                if arrived.to_us_alone
+                if arrived.is_for_recorder_only
                     && let Some(signal) = arrived.signal()
                 {
                     running.signal(signal);
@@ -121,7 +121,7 @@ impl<'w> Watch<'w> {
             }
             sleep(PAUSE);
         };
-        self.world.killed = matches!(ended, ExitReason::Signalled(_));
+        self.world.was_killed = matches!(ended, ExitReason::Signalled(_));
         self.let_in();
         self.read_all();
         self.judge_world();
@@ -146,7 +146,8 @@ impl<'w> Watch<'w> {
     fn check_processes(&mut self) {
         for (&pid, &calls) in &self.calls {
             self.world.check_descriptors(pid, &self.memory.path, calls);
-            self.world.mapped |= namespace::has_mapped(pid, self.memory.inode) == Some(true);
+            self.world.has_mapped_memory |=
+                namespace::has_mapped(pid, self.memory.inode) == Some(true);
         }
     }
 

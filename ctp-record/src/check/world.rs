@@ -33,11 +33,11 @@ pub struct World {
     /// Writes that were begun and never completed.
     pub unfinished: Unfinished,
     /// Some process was seen to map the memory.
-    pub mapped: bool,
+    pub has_mapped_memory: bool,
     /// The doorbell.
     pub doorbell: Doorbell,
     /// A signal ended the program, possibly between taking the flag and sending the byte.
-    pub killed: bool,
+    pub was_killed: bool,
     ids: HashMap<u64, (usize, u32)>,
 }
 

@@ -88,7 +88,7 @@ fn read(trace: WrittenTrace<'_>, mut trace_model: TraceModel) -> Option<TraceMod
                 }
                 reader.reuse(records);
             }
-            Err(_) => trace_model.damaged(),
+            Err(_) => trace_model.note_damage(),
         }
     }
     trace_model.reconcile(&reader);

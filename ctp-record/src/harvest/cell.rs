@@ -102,7 +102,7 @@ pub(super) fn writer_of(station: &Station) -> Option<Writer> {
     let detected = dialect::of(station);
     // Events are written after the identity, so they are read before it.
     let identity = station.identity()?;
-    if identity.extended {
+    if identity.is_extended {
         return Some(Writer::Ours);
     }
     // A probe of this project with another layout looks the same.

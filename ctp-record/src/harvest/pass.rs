@@ -34,7 +34,7 @@ impl<'p> Pass<'p> {
 impl Pass<'_> {
     /// What identifies a station's process: an attached process, or the thread id that a v1 peer wrote to a slot.
     pub(super) fn peer_of(&self, station: &Station, identity: &Identity) -> Peer {
-        if !identity.extended {
+        if !identity.is_extended {
             let known_tid = station
                 .slots()
                 .iter()

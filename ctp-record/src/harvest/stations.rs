@@ -76,7 +76,7 @@ impl Harvest {
                 return;
             };
             let identity = region.stations[index as usize].identity();
-            match identity.filter(|identity| !identity.extended && identity.probe_id != 0) {
+            match identity.filter(|identity| !identity.is_extended && identity.probe_id != 0) {
                 Some(identity) if self.is_after_stop(identity.birth_ts) => {}
                 Some(_) => {
                     self.cells.note_v1_peer(index);
@@ -99,7 +99,7 @@ impl Harvest {
         let Some(identity) = station.identity() else {
             return false;
         };
-        let is_new = identity.extended && self.cells[index].is_new(&identity);
+        let is_new = identity.is_extended && self.cells[index].is_new(&identity);
         if v1_dialect.is_none() && (!is_new || self.is_after_stop(identity.birth_ts)) {
             return false;
         }
@@ -153,8 +153,9 @@ impl Harvest {
     pub(super) fn notice_unexpected_owner(&mut self, index: usize, pass: &mut Pass<'_>) {
         let cell = &self.cells[index];
         let identity = pass.region.stations[index].identity();
-        let is_unexpected =
-            |identity: Identity| identity.extended && (!cell.is_ours() || cell.is_new(&identity));
+        let is_unexpected = |identity: Identity| {
+            identity.is_extended && (!cell.is_ours() || cell.is_new(&identity))
+        };
         if !cell.is_known() || !identity.is_some_and(is_unexpected) {
             return;
         }
@@ -170,6 +171,6 @@ impl Harvest {
         self.cells[index] = self.cells[index].vacant();
         self.cells.set_head(index, next_n);
         pass.region.put_back(index as u32, next_n);
-        pass.found.short = true;
+        pass.found.needs_stations = true;
     }
 }

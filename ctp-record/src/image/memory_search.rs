@@ -148,7 +148,7 @@ mod tests {
     fn verdict_of_a_region(memory: &[u8], promised: u64) -> Result<(), Refused> {
         let copy = Copy::of(memory).expect("there is memory for it");
         let is_short = (memory.len() as u64) < promised;
-        if copy.region()?.extended && is_short {
+        if copy.region()?.is_extended && is_short {
             Err(Refused::TooShort(memory.len(), promised as usize))
         } else {
             Ok(())

@@ -34,7 +34,7 @@ pub struct Arrived {
     pub number: i32,
     /// Whether only the recorder received the signal. The terminal signals the whole foreground group, including the
     /// program; another process signals the recorder only.
-    pub to_us_alone: bool,
+    pub is_for_recorder_only: bool,
 }
 
 impl Arrived {
@@ -118,7 +118,7 @@ impl Signals {
     pub fn arrived(&mut self) -> Vec<Arrived> {
         let arrived = self.delivery.pending().map(|origin| Arrived {
             number: origin.signal,
-            to_us_alone: matches!(
+            is_for_recorder_only: matches!(
                 origin.cause,
                 Cause::Sent(Sent::User | Sent::TKill | Sent::Queue)
             ),

@@ -139,7 +139,7 @@ impl Session<'_> {
     }
 
     fn pass_on(&self, arrived: Arrived) {
-        if arrived.to_us_alone
+        if arrived.is_for_recorder_only
             && let Some(signal) = arrived.signal()
         {
             self.running.signal(signal);

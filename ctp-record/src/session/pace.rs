@@ -12,15 +12,15 @@ pub struct PassOutcome {
     /// Most events of any coroutine since the previous pass, of which its eight slots keep at most eight. With lanes:
     /// how full the fullest lane was, in eighths.
     pub most: u64,
-    /// Events were overwritten before they were read.
-    pub lost: bool,
-    /// New coroutines need the stations of coroutines that have ended.
-    pub short: bool,
+    /// Whether events were overwritten before they were read.
+    pub has_lost: bool,
+    /// Whether new coroutines need the stations of coroutines that have ended.
+    pub needs_stations: bool,
     /// Whether more can be read immediately.
     pub is_cut_short: bool,
     /// Whether there is more to read, but records must be written first.
     pub is_held: bool,
-    /// Records could not be turned into events yet: they wait for other records, or for memory.
+    /// Whether records could not be turned into events yet, because they wait for other records or for memory.
     pub has_pending: bool,
 }
 
@@ -33,7 +33,7 @@ impl PassOutcome {
     /// Whether the pass has read everything, and in time: every lane was less than a quarter full or, without
     /// lanes, no coroutine had more than one new event.
     fn is_calm(&self) -> bool {
-        !self.is_behind() && !self.lost && self.most < 2
+        !self.is_behind() && !self.has_lost && self.most < 2
     }
 }
 
@@ -42,8 +42,8 @@ impl AddAssign for PassOutcome {
     fn add_assign(&mut self, other: Self) {
         self.events += other.events;
         self.most = self.most.max(other.most);
-        self.lost |= other.lost;
-        self.short |= other.short;
+        self.has_lost |= other.has_lost;
+        self.needs_stations |= other.needs_stations;
         self.is_cut_short |= other.is_cut_short;
         self.is_held |= other.is_held;
         self.has_pending |= other.has_pending;
@@ -102,8 +102,11 @@ impl Pace {
             } => return Next::Again,
             PassOutcome { is_held: true, .. } => return Next::Nap(WRITING_PAUSE),
             PassOutcome { events: 0, .. } => return self.quiet(),
-            PassOutcome { lost: true, .. }
-            | PassOutcome { short: true, .. }
+            PassOutcome { has_lost: true, .. }
+            | PassOutcome {
+                needs_stations: true,
+                ..
+            }
             | PassOutcome { most: 5.., .. } => {
                 self.pause = SHORT_PAUSE;
                 return Next::Again;
@@ -130,8 +133,8 @@ mod tests {
     const CALM_PASS: PassOutcome = PassOutcome {
         events: 1,
         most: 1,
-        lost: false,
-        short: false,
+        has_lost: false,
+        needs_stations: false,
         is_cut_short: false,
         is_held: false,
         has_pending: false,
@@ -147,7 +150,7 @@ mod tests {
         assert_eq!(pace.after(full, false), Next::Again);
         assert_eq!(pace.after(full, true), Next::Again);
         let lossy = PassOutcome {
-            lost: true,
+            has_lost: true,
             ..CALM_PASS
         };
         assert_eq!(pace.after(lossy, false), Next::Again);

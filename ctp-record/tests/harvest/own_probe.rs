@@ -124,7 +124,7 @@ fn overwritten_events_are_counted_and_the_rest_is_read() {
     let (found, records) = test_memory.pass();
     let ns: Vec<u64> = events_in(&records).iter().map(|event| event.n).collect();
     assert_eq!(ns, [92, 93, 94, 95, 96, 97, 98, 99]);
-    assert!(found.lost);
+    assert!(found.has_lost);
     assert_eq!(
         (test_memory.totals().events, test_memory.totals().lost),
         (8, 92)

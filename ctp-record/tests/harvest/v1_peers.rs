@@ -235,7 +235,7 @@ fn deaths_of_very_many_peers_are_all_recorded_at_the_end() {
     let region = reaped_stations::memory(MANY, &Recording::default());
     // A probe with another layout than the recorder's uses plain cTP v1 only.
     let plain = Region {
-        extended: false,
+        is_extended: false,
         ..region
     };
     let probe: Probe<Bare> = Probe::new(plain, 1);
@@ -256,7 +256,7 @@ fn deaths_of_very_many_peers_are_all_recorded_at_the_end() {
 fn probe_with_another_layout_is_read_as_a_v1_peer() {
     let region = reaped_stations::memory(4, &Recording::default());
     let plain = Region {
-        extended: false,
+        is_extended: false,
         ..region
     };
     let probe: Probe<Bare> = Probe::new(plain, 1);

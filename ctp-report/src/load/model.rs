@@ -154,7 +154,7 @@ impl Model {
             }
             Err(error) => {
                 allowance.count(RECORD_BYTES)?;
-                self.trace_model.damaged();
+                self.trace_model.note_damage();
                 self.damage.push(error.to_string());
             }
         }

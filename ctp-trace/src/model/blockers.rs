@@ -252,7 +252,7 @@ impl TraceModel {
         self.caveat_since(coroutine, since).is_none()
             && !self.missing.losses.any_since(coroutine.process, since)
             && self.window().is_none()
-            && !self.holds.forgotten
+            && !self.holds.has_forgotten
             && runners.is_none_or(|runners| !runners.has_unrecorded)
     }
 

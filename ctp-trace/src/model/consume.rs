@@ -66,7 +66,7 @@ impl TraceModel {
 
     /// Notes that a part of the trace could not be read here. Until another record of a coroutine is read, its last
     /// known state may be outdated.
-    pub fn damaged(&mut self) {
+    pub fn note_damage(&mut self) {
         self.missing.note_damage();
         self.mark_uncertain();
     }

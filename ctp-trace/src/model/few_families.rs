@@ -8,7 +8,7 @@ pub(super) struct FewFamilies {
     known: [FamilyId; Self::MAX_KNOWN],
     len: u8,
     /// Whether there are other families, or coroutines of which the family is not known.
-    more: bool,
+    has_more: bool,
 }
 
 impl FewFamilies {
@@ -27,13 +27,13 @@ impl FewFamilies {
                 *free = family;
                 self.len += 1;
             }
-            None => self.more = true,
+            None => self.has_more = true,
         }
     }
 
     /// The families, if all of them are known.
     pub(super) fn all(&self) -> Option<&[FamilyId]> {
-        (!self.more).then(|| self.known())
+        (!self.has_more).then(|| self.known())
     }
 
     /// The families that are distinguished.

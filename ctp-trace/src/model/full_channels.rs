@@ -22,7 +22,7 @@ pub(super) struct Callers(Map<CoroutineId, KnownCallers>);
 struct KnownCallers {
     first: [CoroutineId; Self::MAX_KNOWN],
     /// Whether other coroutines have woken the coroutine too.
-    more: bool,
+    has_more: bool,
 }
 
 impl Callers {
@@ -40,7 +40,7 @@ impl Callers {
 
     /// Whether more coroutines have woken this coroutine than are distinguished.
     pub(super) fn has_more(&self, id: CoroutineId) -> bool {
-        self.0.get(&id).is_some_and(|callers| callers.more)
+        self.0.get(&id).is_some_and(|callers| callers.has_more)
     }
 
     /// Some coroutines that have woken this coroutine.
@@ -64,7 +64,7 @@ impl KnownCallers {
                 return;
             }
         }
-        self.more = true;
+        self.has_more = true;
     }
 
     /// The callers that are distinguished.
@@ -83,7 +83,7 @@ struct WokenBy {
 
 impl WokenBy {
     fn note(&mut self, woken: CoroutineId, callers: &KnownCallers) {
-        if callers.more {
+        if callers.has_more {
             self.by_any.push(woken);
             return;
         }
@@ -163,7 +163,7 @@ impl TraceModel {
     fn senders_to(&self, reader: &Coroutine) -> Vec<CoroutineId> {
         let callers = self.callers.0.get(&reader.id);
         let waits_for_message = self.leaf_kind(reader) == LeafKind::Message;
-        let Some(callers) = callers.filter(|callers| waits_for_message && !callers.more) else {
+        let Some(callers) = callers.filter(|callers| waits_for_message && !callers.has_more) else {
             return Vec::new();
         };
         let known: Vec<CoroutineId> = callers.known().collect();
@@ -216,8 +216,8 @@ mod tests {
             callers.note(CoroutineId(id));
         }
         let known: Vec<u32> = callers.known().map(|id| id.0).collect();
-        assert_eq!((known, callers.more), (vec![3, 4, 5, 6], false));
+        assert_eq!((known, callers.has_more), (vec![3, 4, 5, 6], false));
         callers.note(CoroutineId(8));
-        assert!(callers.more);
+        assert!(callers.has_more);
     }
 }

@@ -73,7 +73,7 @@ pub(super) struct Holds {
     /// The number of resources above which free resources are forgotten.
     limit: usize,
     /// There were too many holders, and the earlier holders were forgotten.
-    pub(super) forgotten: bool,
+    pub(super) has_forgotten: bool,
 }
 
 /// The holders of a resource.
@@ -304,7 +304,7 @@ impl Holds {
         if MAX_LOCKS <= self.of.len() {
             self.of.clear();
             self.own.clear();
-            self.forgotten = true;
+            self.has_forgotten = true;
         }
         self.limit = MAX_LOCKS.min(2 * self.of.len());
     }

@@ -25,8 +25,8 @@ pub(super) struct Looks {
     /// Per site, the longest time that a wait continued after its descriptor was seen closed or
     /// unwatched.
     longest: Map<SiteId, Nanos>,
-    /// Some looks were not permitted.
-    pub(super) hidden: bool,
+    /// Whether some looks were not permitted.
+    pub(super) has_refusals: bool,
 }
 
 impl TraceModel {
@@ -38,7 +38,7 @@ impl TraceModel {
 
     /// Whether the recorder lacked the permission to look in some process.
     pub fn were_looks_refused(&self) -> bool {
-        self.looks.hidden
+        self.looks.has_refusals
     }
 
     pub(super) fn look_evidence(&self, coroutine: &Coroutine) -> Option<LookEvidence> {
@@ -83,7 +83,7 @@ impl Looks {
             };
         }
         match look.seen {
-            Seen::Hidden => self.hidden = true,
+            Seen::Hidden => self.has_refusals = true,
             Seen::Open | Seen::Empty => {
                 (looked.first, looked.latest) = (None, None);
                 looked.open = Some(*look);

@@ -16,19 +16,20 @@ pub(super) struct Missing {
     pub(super) accounts: Accounts,
     pub(super) losses: Losses,
     pub(super) filtering: Filtering,
-    damaged: bool,
+    /// Whether a part of the trace could not be read.
+    is_damaged: bool,
 }
 
 impl Missing {
     /// Notes that a part of the trace could not be read.
     pub(super) fn note_damage(&mut self) {
-        self.damaged = true;
+        self.is_damaged = true;
         self.accounts.unreadable_parts += 1;
     }
 
     /// Whether a filter may have dropped events since this time, or any part of the trace could not be read.
     pub(super) fn may_miss_unread_or_filtered_since(&self, since: Nanos) -> bool {
-        self.damaged || self.filtering.was_in_force_since(since)
+        self.is_damaged || self.filtering.was_in_force_since(since)
     }
 
     /// Whether records of the process since this time may be missing.
@@ -38,7 +39,7 @@ impl Missing {
 
     /// Whether records of the process, of any time, may be missing.
     pub(super) fn is_any(&self, process: ProcessId) -> bool {
-        self.damaged
+        self.is_damaged
             || self.losses.any_since(process, Nanos(0))
             || !self.filtering.changes.is_empty()
     }

@@ -273,7 +273,7 @@ fn missing_records_prevent_certainty() {
     assert_eq!(caveat(&window), Some(Caveat::Incomplete));
 
     let mut damaged = crossed().trace_model(&[1, 2]);
-    damaged.damaged();
+    damaged.note_damage();
     assert!(stuck(&damaged).is_empty());
 }
 

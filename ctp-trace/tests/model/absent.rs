@@ -148,7 +148,7 @@ fn read(bytes: &[u8]) -> (bool, Vec<Gap>) {
     for record in reader.by_ref() {
         match record {
             Ok(record) => drop(trace_model.consume(&record)),
-            Err(_) => trace_model.damaged(),
+            Err(_) => trace_model.note_damage(),
         }
     }
     trace_model.reconcile(&reader);
@@ -385,7 +385,7 @@ fn a_trace_without_an_end_has_a_gap() {
     let trace_model = crate::facts::trace_model(&[birth(1)]);
     assert_eq!(trace_model.gaps([], SECOND), [Gap::NoEnd]);
     let mut trace_model = crate::facts::trace_model(&[birth(1), end(5)]);
-    trace_model.damaged();
+    trace_model.note_damage();
     assert_eq!(trace_model.gaps([], SECOND), [Gap::Unreadable(1)]);
 }
 

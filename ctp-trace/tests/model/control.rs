@@ -132,7 +132,7 @@ fn many_control_changes_and_execs_stay_fast() {
     }
     for id in 1..100_000 {
         trace_model.consume(&stop(id.into()));
-        trace_model.damaged();
+        trace_model.note_damage();
         trace_model.consume(&Record::ProcessEnd(ProcessEnd {
             process: ProcessId(id),
             how: ProcessExit::Exec,

@@ -26,7 +26,7 @@ proptest! {
     #[test]
     fn no_stream_of_records_panics(records in prop::collection::vec(any_record(), 0..80)) {
         let mut trace_model = trace_model(&records);
-        trace_model.damaged();
+        trace_model.note_damage();
         prop_assert!(trace_model.judge(SECOND).len() <= records.len());
         trace_model.sites();
         trace_model.lost();
@@ -106,7 +106,7 @@ impl Step {
                 stopped,
                 ..Control::default()
             }),
-            Step::Damage => return trace_model.damaged(),
+            Step::Damage => return trace_model.note_damage(),
             Step::Exec(process) => Record::ProcessEnd(ProcessEnd {
                 process: ProcessId(process),
                 how: ProcessExit::Exec,

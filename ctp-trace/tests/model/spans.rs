@@ -153,7 +153,7 @@ fn events_that_could_not_be_read_make_the_state_unknown() {
     assert_eq!(unread.judge(Nanos(0))[0].1.verdict, Verdict::Unknown);
     assert_eq!(unread.lost(), 2);
     let mut damaged = trace_model(&begin);
-    damaged.damaged();
+    damaged.note_damage();
     assert_eq!(damaged.judge(Nanos(0))[0].1.verdict, Verdict::Unknown);
     damaged.consume(&event_counts(1, 2, 2));
     assert_ne!(damaged.judge(Nanos(0))[0].1.verdict, Verdict::Unknown);

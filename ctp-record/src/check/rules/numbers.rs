@@ -47,7 +47,7 @@ fn no_repetition(before: &StationReading, now: &StationReading) -> Judged {
 
 /// At any instant the slots hold the newest event and the seven before it.
 pub(super) fn no_gap(pair: &Pair<'_>) -> Judged {
-    let is_sure = pair.now.still && !pair.is_jumbled;
+    let is_sure = pair.now.is_still && !pair.is_jumbled;
     let Some(newest) = pair.now.newest().filter(|_| is_sure) else {
         return NotSeen;
     };
@@ -88,7 +88,7 @@ pub(super) fn even(pair: &Pair<'_>) -> Judged {
 }
 
 pub(super) fn single_writer(pair: &Pair<'_>) -> Judged {
-    if !pair.now.still || pair.is_jumbled || pair.now.dialect != Some(Dialect::PerSlot) {
+    if !pair.now.is_still || pair.is_jumbled || pair.now.dialect != Some(Dialect::PerSlot) {
         return NotSeen;
     }
     let left = pair
@@ -114,7 +114,7 @@ pub(super) fn single_writer(pair: &Pair<'_>) -> Judged {
 /// newest event, or one more. If the coroutine is dead, the head must be one more.
 pub(super) fn head(pair: &Pair<'_>) -> Judged {
     let now = pair.now;
-    let Some(newest) = now.newest().filter(|_| now.extended()) else {
+    let Some(newest) = now.newest().filter(|_| now.is_extended()) else {
         return NotSeen;
     };
     if no_gap(pair) != Kept || now.dialect != Some(Dialect::PerSlot) {

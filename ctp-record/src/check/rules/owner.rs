@@ -21,7 +21,7 @@ pub(super) fn is_dead(pair: &Pair<'_>) -> Judged {
     match (pair.now.raw.is_dead, before) {
         (dead @ 2.., _) => Broken(format!("is_dead is {dead}")),
         // The earlier reading may have copied the numbers before the death came.
-        (_, Some(before)) if before.raw.is_dead == 1 && before.still => {
+        (_, Some(before)) if before.raw.is_dead == 1 && before.is_still => {
             if before.seqs == pair.now.seqs {
                 Kept
             } else {
@@ -35,7 +35,7 @@ pub(super) fn is_dead(pair: &Pair<'_>) -> Judged {
 
 pub(super) fn free_bytes(pair: &Pair<'_>) -> Judged {
     match pair.now.used {
-        _ if pair.now.extended() || pair.now.dialect.is_none() => NotSeen,
+        _ if pair.now.is_extended() || pair.now.dialect.is_none() => NotSeen,
         Some((word, Some(slot), value)) => Broken(format!("slot {slot}: {word} is {value:#x}")),
         Some((word, None, value)) => Broken(format!("{word} is {value:#x}")),
         None => Kept,
@@ -43,7 +43,7 @@ pub(super) fn free_bytes(pair: &Pair<'_>) -> Judged {
 }
 
 pub(super) fn extension(pair: &Pair<'_>) -> Judged {
-    let still = pair.now.still && pair.now.extended();
+    let still = pair.now.is_still && pair.now.is_extended();
     let Some(identity) = pair.now.identity.as_ref().filter(|_| still) else {
         return NotSeen;
     };

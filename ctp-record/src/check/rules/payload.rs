@@ -70,7 +70,7 @@ pub(super) fn is_active(pair: &Pair<'_>) -> Judged {
     let bytes = now.raw.is_active;
     let fault = match bytes.iter().position(|byte| *byte > 1) {
         Some(slot) => Some(format!("slot {slot}: is_active is {}", bytes[slot])),
-        None if now.extended() => contradiction(&now.events),
+        None if now.is_extended() => contradiction(&now.events),
         None if no_gap(pair) == Kept => monotony(&now.events),
         None => None,
     };
@@ -118,7 +118,7 @@ fn contradicts(epoch: &Epoch) -> bool {
 /// Events must carry their station's generation and a kind.
 pub(super) fn kind(pair: &Pair<'_>) -> Judged {
     let now = pair.now;
-    let Some(owner) = now.identity.filter(|_| now.still && now.extended()) else {
+    let Some(owner) = now.identity.filter(|_| now.is_still && now.is_extended()) else {
         return NotSeen;
     };
     let mut own_part = now.events.iter().filter(|(n, _)| *n >= owner.base_n);

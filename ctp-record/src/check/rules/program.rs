@@ -4,7 +4,7 @@ use super::Judged::{self, Broken, Kept, NotSeen};
 use crate::check::world::World;
 
 pub(super) fn attached(world: &World) -> Judged {
-    if world.stations == 0 && world.connected == 0 && !world.mapped {
+    if world.stations == 0 && world.connected == 0 && !world.has_mapped_memory {
         Broken(
             "no station was claimed, no process connected to the socket, and the program was not seen \
              to map the memory"
@@ -54,7 +54,7 @@ pub(super) fn proven(proof: &Option<String>, was_seen: bool) -> Judged {
 }
 
 pub(super) fn swallowed(world: &World) -> Judged {
-    let forgiven = u64::from(world.killed);
+    let forgiven = u64::from(world.was_killed);
     match (world.doorbell.taken, world.doorbell.bytes) {
         (0, _) => NotSeen,
         (taken, bytes) if taken > bytes + forgiven => Broken(format!(

@@ -46,7 +46,7 @@ impl Harvest {
         pass.found.is_cut_short |= self.lanes.round.was_cut_short;
         pass.found.has_pending |= self.lanes.have_pending(limit);
         pass.found.events += self.totals.events - before.events;
-        pass.found.lost |= self.totals.lost > before.lost;
+        pass.found.has_lost |= self.totals.lost > before.lost;
     }
 
     fn take_until(&mut self, index: usize, until: u64, limit: TimeLimit, pass: &mut Pass<'_>) {
@@ -162,10 +162,9 @@ impl Harvest {
             return cell.owns_record(payload);
         }
         let identity = pass.region.stations[index].identity();
-        identity
-            .as_ref()
-            .is_some_and(|identity| identity.extended && uses(identity.generation) == payload.uses)
-            && self.introduce(index, None, pass)
+        identity.as_ref().is_some_and(|identity| {
+            identity.is_extended && uses(identity.generation) == payload.uses
+        }) && self.introduce(index, None, pass)
     }
 
     /// Reads the events before this record from slots, because they are in no lane. Events that the slots no

@@ -43,7 +43,7 @@ impl Facts {
         let mut reader = Reader::new(bytes).unwrap();
         for record in reader.by_ref() {
             let Ok(record) = record else {
-                model.damaged();
+                model.note_damage();
                 continue;
             };
             match &record {

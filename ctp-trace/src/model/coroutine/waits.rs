@@ -72,13 +72,13 @@ pub(super) struct Resumed {
     arg: u64,
     /// The wake count that the coroutine knew when the wait began.
     pub(super) wake_seen: u16,
-    /// The delay between wake and run has been counted.
-    queued: bool,
-    /// The call that ended the wait has been counted.
-    credited: bool,
-    /// The run may be a poll without a wake, which does not end the wait. The wait is counted once this
-    /// is known.
-    uncounted: bool,
+    /// Whether the delay between wake and run has been counted.
+    is_delay_counted: bool,
+    /// Whether the call that ended the wait has been counted.
+    is_call_counted: bool,
+    /// Whether the wait is not counted yet, because the run may be a poll without a wake, which does not end
+    /// the wait.
+    is_uncounted: bool,
 }
 
 impl Resumed {
@@ -125,7 +125,7 @@ impl Waits {
     /// when another future polls this future for reasons of its own.
     #[inline]
     pub(super) fn go_on(&self, suspend: &Event, places: &mut Places) -> bool {
-        let Some(resumed) = self.resumed.filter(|resumed| resumed.uncounted) else {
+        let Some(resumed) = self.resumed.filter(|resumed| resumed.is_uncounted) else {
             return false;
         };
         suspend.wake_seen == resumed.wake_seen
@@ -136,7 +136,7 @@ impl Waits {
     /// has ended the wait, and the suspend is one of several. The length of the wait is not known then.
     #[inline]
     pub(super) fn is_hidden_by(&self, suspend: &Event) -> bool {
-        let resumed = self.resumed.filter(|resumed| resumed.uncounted);
+        let resumed = self.resumed.filter(|resumed| resumed.is_uncounted);
         suspend.marks.has_others
             && resumed.is_some_and(|resumed| resumed.wake_seen == suspend.wake_seen)
     }
@@ -148,14 +148,14 @@ impl Waits {
             self.count(places);
         }
         if let Some(resumed) = &mut self.resumed {
-            resumed.uncounted = false;
+            resumed.is_uncounted = false;
         }
     }
 
     /// Counts the previous wait as completed.
     #[inline]
     pub(in crate::model) fn count(&self, places: &mut Places) {
-        let resumed = self.resumed.filter(|resumed| resumed.uncounted);
+        let resumed = self.resumed.filter(|resumed| resumed.is_uncounted);
         if let (Some(resumed), Some(ran_at)) = (resumed, self.ran_at) {
             let length = self.since.until(ran_at);
             places.by_number(resumed.site).ended(length, ran_at);
@@ -222,9 +222,9 @@ impl Waits {
             wait: from.wait,
             arg: from.arg,
             wake_seen: from.wake_seen,
-            queued: false,
-            credited: false,
-            uncounted: may_go_on,
+            is_delay_counted: false,
+            is_call_counted: false,
+            is_uncounted: may_go_on,
         });
     }
 
@@ -247,11 +247,15 @@ impl Waits {
         let Some(ran_at) = self.ran_at else {
             return;
         };
-        let Some(resumed) = self.resumed.as_mut().filter(|resumed| !resumed.queued) else {
+        let Some(resumed) = self
+            .resumed
+            .as_mut()
+            .filter(|resumed| !resumed.is_delay_counted)
+        else {
             return;
         };
         if resumed.suspended_at < woken_at && woken_at <= ran_at {
-            resumed.queued = true;
+            resumed.is_delay_counted = true;
             places
                 .by_number(resumed.site)
                 .queued
@@ -265,11 +269,15 @@ impl Waits {
         let Some(ran_at) = self.ran_at else {
             return;
         };
-        let Some(resumed) = self.resumed.as_mut().filter(|resumed| !resumed.credited) else {
+        let Some(resumed) = self
+            .resumed
+            .as_mut()
+            .filter(|resumed| !resumed.is_call_counted)
+        else {
             return;
         };
         if resumed.suspended_at < call.at && call.at <= ran_at {
-            resumed.credited = true;
+            resumed.is_call_counted = true;
             places.by_number(resumed.site).ended_by(call);
         }
     }

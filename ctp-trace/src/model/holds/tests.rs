@@ -171,11 +171,11 @@ fn million_locks_are_bounded_and_held_locks_stay() {
         holds.acquire(&thread_event, &hold, None);
         holds.release(&thread_event, &hold, NameId::default());
     }
-    assert!(holds.of.len() <= 2 * ROOM && !holds.forgotten);
+    assert!(holds.of.len() <= 2 * ROOM && !holds.has_forgotten);
     assert_eq!(holders(&holds), [(waker_of(1), 1)]);
     for at in 2..2_000_000 {
         let (thread_event, hold) = reported(at, at << 32, waker_of(2));
         holds.acquire(&thread_event, &hold, None);
     }
-    assert!(holds.of.len() <= MAX_LOCKS && holds.forgotten);
+    assert!(holds.of.len() <= MAX_LOCKS && holds.has_forgotten);
 }
