@@ -212,7 +212,7 @@ void ctp_move(struct ctp_coroutine *to,
 // As for `ctp_run`.
 uint64_t ctp_id(const struct ctp_coroutine *coroutine);
 
-// The waker of this coroutine. Make it before the coroutine first waits: from then on, the trace can
+// Returns the waker of this coroutine. Make it before the coroutine first waits: from then on, the trace can
 // say that the coroutine was not woken.
 //
 // # Safety

@@ -1,11 +1,11 @@
-//! Wakes.
+//! The C functions that make wakers, and record their wakes.
 
 use core::ffi::c_char;
 
 use crate::handle::{self, CoroutineHandle, WakerHandle};
 use crate::text;
 
-/// The waker of this coroutine. Make it before the coroutine first waits: from then on, the trace can
+/// Returns the waker of this coroutine. Make it before the coroutine first waits: from then on, the trace can
 /// say that the coroutine was not woken.
 ///
 /// # Safety

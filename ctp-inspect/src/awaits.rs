@@ -146,7 +146,7 @@ impl Awaits {
     /// The result is empty if the type of the future is unknown. The result is only a name if a thread polls the task, or
     /// if the task has ended.
     /// The result is only a gap if the future keeps changing, or if equal functions of several futures were merged.
-    pub fn of(
+    pub fn read_task(
         &self,
         task: TaskFuture,
         target: &dyn Target,

@@ -1,4 +1,4 @@
-//! Tasks under the names of their spans.
+//! `traced_in`: records a task under the name of its span.
 
 use std::future::Future;
 

@@ -1,4 +1,4 @@
-//! Builds, runs and asks the program in the folder `look/`.
+//! Builds and runs the program in the folder `look/`, and asks for its log.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Futures that contain futures: combinators, boxes, `select!` and `join!`.
+//! Follows the futures inside combinators, boxes, `select!` and `join!`.
 
 use super::known::{Leaf, is_body, known};
 use super::search::{find_first, owned_bodies};

@@ -1,4 +1,4 @@
-//! The future that a thread polls in `block_on`.
+//! Finds and reads the future that a thread polls in `block_on`.
 //!
 //! `block_on` keeps the future on its own stack or in a box, and polls the future by a pinned reference. The debug info
 //! says where that reference is. In optimised programs, the debug info may give a place only for another address of
@@ -44,7 +44,7 @@ impl Awaits {
     /// header at an address.
     ///
     /// `None` if no variable of `block_on` is or leads to the future, or if the future changes while it is read.
-    pub fn of_block_on(
+    pub fn read_block_on(
         &self,
         frames: &[StackFrame],
         target: &dyn Target,

@@ -1,4 +1,5 @@
-//! [`Held`]: which boxes in the memory of futures are boxes by the types of these futures.
+//! [`Held`]: leaves out what only looks like a box: words in the memory of a future where the types of the future have no
+//! box.
 
 use std::collections::BTreeMap;
 

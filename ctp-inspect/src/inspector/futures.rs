@@ -60,7 +60,7 @@ impl Futures {
             };
             let mut awaits = self
                 .awaits
-                .of(future, target, &|header| numbers.get(&header).copied());
+                .read_task(future, target, &|header| numbers.get(&header).copied());
             for gap in std::mem::take(&mut awaits.gaps) {
                 *gaps.entry(gap).or_insert(0) += 1;
             }
@@ -92,7 +92,7 @@ impl Futures {
     ) -> Option<(RootFuture, AwaitStackId)> {
         let mut root = self
             .awaits
-            .of_block_on(frames, target, &|header| numbers.get(&header).copied())?;
+            .read_block_on(frames, target, &|header| numbers.get(&header).copied())?;
         let frames = std::mem::take(&mut root.awaits.frames);
         let stack = self.number(frames, ids, new);
         Some((root, stack))

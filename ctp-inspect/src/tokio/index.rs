@@ -1,5 +1,5 @@
-//! [`VtableIndex`]: what the modules of a process say about tokio. This does not change while the program
-//! runs, unless it loads a library.
+//! [`VtableIndex`]: the vtables and the versions of tokio in the modules of a process. The modules are searched
+//! again only when the program has loaded or unloaded a library.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -30,7 +30,7 @@ pub struct VtableIndex {
 }
 
 impl VtableIndex {
-    /// Searches the modules, if they differ from those of the last call.
+    /// Searches the modules of the process, if they differ from those of the last call.
     pub fn refresh(&mut self, target: &dyn Target, scan: &mut Scan) {
         let modules = Modules::of(target.mappings());
         if modules == self.modules {

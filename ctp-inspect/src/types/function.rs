@@ -1,4 +1,4 @@
-//! The function at an address.
+//! Finds the function at an address in the debug info of a module.
 
 use gimli::EntriesTreeNode;
 use symbolize::DebugReader;

@@ -147,7 +147,7 @@ fn damaged_memory_yields_fewer_facts() {
         let target = Damaged::of(&program, seed, 2 + seed % 40);
         awaits.begin(&target);
         for future in &futures {
-            let found = awaits.of(*future, &target, &|_| None);
+            let found = awaits.read_task(*future, &target, &|_| None);
             assert_sound(&found, future.header, &target);
         }
     }
@@ -183,7 +183,7 @@ fn damaged_debug_info_yields_fewer_facts() {
         }
         let awaits = Awaits::new(SearchPaths::recorded());
         for future in &futures {
-            let found = awaits.of(*future, &target, &|_| None);
+            let found = awaits.read_task(*future, &target, &|_| None);
             assert_sound(&found, future.header, &target);
         }
     });

@@ -41,7 +41,7 @@ fn inspect(args: &[&str], profile: &str) -> Inspected {
             poll,
             memory: TaskMemory::Tokio,
         };
-        let found = awaits.of(future, &target, &|header| Some(TaskId(header as u32)));
+        let found = awaits.read_task(future, &target, &|header| Some(TaskId(header as u32)));
         (name.clone(), found)
     });
     let tasks = tasks.collect();

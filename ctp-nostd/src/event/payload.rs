@@ -1,4 +1,4 @@
-//! The payload of an event.
+//! [`EventPayload`]: what an event says, apart from its coroutine and its time.
 
 use crate::protocol::intern::site::SiteWord;
 use crate::protocol::slot::EventKind;

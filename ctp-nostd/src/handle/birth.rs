@@ -1,4 +1,4 @@
-//! Births of coroutines.
+//! Records the birth of a coroutine, and returns its handle.
 
 use core::panic::Location;
 

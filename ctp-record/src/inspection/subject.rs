@@ -1,4 +1,4 @@
-//! A process that is looked into.
+//! [`Subject`]: a process that is inspected.
 
 use ctp_inspect::{Inspector, ProcessTarget, SearchPaths, TargetError, TraceIds};
 use ctp_trace::escape::escaped_bytes;
@@ -14,7 +14,7 @@ pub fn described(pid: u32) -> String {
     format!("{pid} ({})", escaped_bytes(&name_of(pid)))
 }
 
-/// A process that is looked into.
+/// A process that is inspected.
 pub struct Subject {
     /// The kernel's id.
     pub pid: u32,

@@ -1,4 +1,4 @@
-//! Signals to the recorder.
+//! Catches the signals to the recorder, and decides what each of them means.
 //!
 //! Signals with which users end or notify programs are meant for the program. Each is passed on, unless the program has
 //! received it as well. The second signal that asks for an end ends the recording. Every other signal that would kill

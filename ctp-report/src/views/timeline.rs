@@ -1,4 +1,4 @@
-//! `--timeline`: a picture of when each coroutine ran and waited.
+//! `--timeline`: a chart of when each coroutine ran and waited.
 
 pub mod model;
 pub mod svg;

@@ -1,4 +1,4 @@
-//! The only thing here that needs a system: getting the bytes out.
+//! Writes the memory to a file or to standard output. Only this part of the program needs an operating system.
 
 use core::ffi::CStr;
 use core::fmt::{self, Write};

@@ -1,4 +1,4 @@
-//! Tasks that wait for what only they themselves can do, beside tasks that seem to.
+//! Tasks that wait for something that only they themselves could do, and tasks of which this only seems so.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! Helpers for programs on tokio.
+//! The runtime of programs on tokio.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Something that happens now and then.
+//! A signal that a task awaits, and that another task or thread raises.
 
 use std::future::Future;
 use std::pin::Pin;

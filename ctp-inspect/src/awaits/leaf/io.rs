@@ -1,4 +1,4 @@
-//! Futures that wait for descriptors.
+//! Reads futures of tokio that wait for descriptors.
 
 use ctp_trace::record::Resource;
 

@@ -1,4 +1,4 @@
-//! Futures of the crates around smol: `async-lock`, `async-channel`, `async-io` and `event-listener`.
+//! Reads futures of the crates around smol: `async-lock`, `async-channel`, `async-io` and `event-listener`.
 
 use ctp_trace::record::Resource;
 

@@ -1,4 +1,4 @@
-//! [`Recheck`]: leaves out boxed futures that belong to what tasks did meanwhile.
+//! [`Recheck`]: leaves out boxed futures that tasks created, took over or dropped during the inspection.
 //!
 //! Tasks are read before boxed futures are searched. A task that ran in between may have created a boxed future that is
 //! part of the task, or dropped one. So the tasks in question are read again, before and after it is checked which boxed
@@ -68,7 +68,7 @@ impl Recheck<'_> {
     fn read(&self, tasks: &[TaskFuture]) -> AllPolled {
         let numbers = |header| self.numbers.get(&header).copied();
         let polled = tasks.iter().map(|task| {
-            let awaits = self.awaits.of(*task, self.target, &numbers);
+            let awaits = self.awaits.read_task(*task, self.target, &numbers);
             (
                 task.header,
                 awaits.polled.map(|polled| self.contents(&polled)),

@@ -1,4 +1,4 @@
-//! What a trace has of each site, with the identity by which the site is found in another trace.
+//! The waits and runs at each site of a trace, with the identity by which the site is found in another trace.
 
 use std::collections::BTreeMap;
 use std::path::Path;
