@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use ctp_benches::usage::processor_time_of;
 use ctp_benches::{recorder, this_program};
 use ctp_nostd::{Task, Wait};
 
 const COROUTINES: u32 = 100_000;
-const SECONDS: u64 = 5;
+/// As long as the period in which the recorder scans all stations.
+const SECONDS: u64 = 20;
 const SETTLE_SECONDS: u64 = 4;
 
 // CT-10
@@ -45,16 +47,16 @@ fn measure(recorder: &Path, flags: &[&str]) {
     let proc = PathBuf::from(format!("/proc/{}", child.id()));
     // After this pause all births are drained, all coroutines were checked once, and nothing happens.
     std::thread::sleep(Duration::from_secs(SETTLE_SECONDS));
-    let before = cpu_ticks(&proc);
+    let before = processor_time_of(child.id());
     std::thread::sleep(Duration::from_secs(SECONDS));
-    let spent_ticks = cpu_ticks(&proc) - before;
+    let spent = processor_time_of(child.id()) - before;
     println!(
         "{COROUTINES} idle coroutines, {SECONDS} s{}: recorder used {:.2} % of a core",
         flags
             .iter()
             .map(|flag| format!(" {flag}"))
             .collect::<String>(),
-        spent_ticks as f64 / SECONDS as f64
+        spent.as_secs_f64() / SECONDS as f64 * 100.0
     );
     println!(
         "recorder's own memory: {} KiB (anonymous), {} KiB shared with the program",
@@ -73,18 +75,6 @@ fn target() {
         std::mem::forget(task);
     }
     std::thread::sleep(Duration::from_secs(SETTLE_SECONDS + SECONDS + 1));
-}
-
-/// User and system time in ticks of 10 ms, so that ticks in a second are percent of a core.
-fn cpu_ticks(proc: &Path) -> u64 {
-    let stat = std::fs::read_to_string(proc.join("stat")).expect("the recorder runs");
-    let fields: Vec<&str> = stat
-        .rsplit(')')
-        .next()
-        .unwrap_or("")
-        .split_whitespace()
-        .collect();
-    fields[11].parse::<u64>().expect("utime") + fields[12].parse::<u64>().expect("stime")
 }
 
 /// The value in this line of `/proc/PID/status`, in KiB.

@@ -37,8 +37,8 @@ pub struct Closing<'c> {
     pub written: Written,
     /// How many coroutines look stuck or busy, if they were counted.
     pub stuck_summary: Option<StuckSummary>,
-    /// What an event costs the program on this machine.
-    pub event_cost: Duration,
+    /// What an event costs the program on this machine, if that was measured.
+    pub event_cost: Option<Duration>,
     /// The capacity of the recording.
     pub room: Room,
     /// Processes other than the program.
@@ -117,7 +117,7 @@ impl<'c> Closing<'c> {
             end,
             written: Written::default(),
             stuck_summary: None,
-            event_cost: Duration::ZERO,
+            event_cost: None,
             room: Room::default(),
             processes: OtherProcesses::default(),
             no_doorbell: false,
@@ -187,9 +187,12 @@ impl<'c> Closing<'c> {
         );
         let is_sound = self.totals.doubtful == 0 && !matches!(end.how, ExitReason::Image);
         // The cost of a v1 probe, and on another processor, was not measured.
-        let is_measured = is_sound && !self.room.is_static && self.foreign == 0;
-        if is_measured && end.at.0 > 0 {
-            let cost = self.event_cost.as_nanos() as f64;
+        let is_of_our_probe = is_sound && !self.room.is_static && self.foreign == 0;
+        if let Some(cost) = self.event_cost
+            && is_of_our_probe
+            && end.at.0 > 0
+        {
+            let cost = cost.as_nanos() as f64;
             let share = cost * (events as f64 + end.lost as f64) / end.at.0 as f64 * 100.0;
             let _ = write!(
                 line,
@@ -474,6 +477,7 @@ mod tests {
         assert_eq!(closing.what_was_recorded(), own);
         let ours = Closing {
             foreign: 0,
+            event_cost: Some(Duration::from_nanos(20)),
             ..closing
         };
         let message = ours.what_was_recorded();
@@ -481,6 +485,6 @@ mod tests {
             message.contains("in totals (32 kept: the last 500 ms)"),
             "{message}"
         );
-        assert!(message.contains(" ns an event, "), "{message}");
+        assert!(message.contains("about 20 ns an event, "), "{message}");
     }
 }

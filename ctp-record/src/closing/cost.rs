@@ -37,7 +37,12 @@ static WITH_AGGREGATES: Memory<1, 4> = Memory::new().with_aggregates(Bins::USUAL
 const ROUNDS: u32 = 2_000;
 
 /// Measures the cost of an event: half of the time that a run and a suspend take, from the fastest of a few rounds.
-pub fn of_event(header: &Header) -> Duration {
+/// `None` if this recorder was compiled without optimization, and the probe's code in the recorder with it: the
+/// program's own probe may be several times faster.
+pub fn of_event(header: &Header) -> Option<Duration> {
+    if cfg!(unoptimized) {
+        return None;
+    }
     if let Some(calibration) = clock::read(header) {
         CLOCK.get_or_init(|| calibration);
     }
@@ -57,5 +62,5 @@ pub fn of_event(header: &Header) -> Duration {
         begin.elapsed().as_secs_f64() / f64::from(2 * ROUNDS)
     };
     let quickest = (0..5).map(|_| rounds()).fold(f64::MAX, f64::min);
-    Duration::from_secs_f64(quickest)
+    Some(Duration::from_secs_f64(quickest))
 }
