@@ -22,7 +22,7 @@ use crate::config::ignore::Ignore;
 use crate::load::Model;
 use crate::names::branches::{Branch, Leaf};
 use crate::names::chains::{AllFunctions, Awaits};
-use crate::names::label::{at_line, in_module, of_frames, of_function, tidy};
+use crate::names::label::{at_line, in_module, of_frames, of_function, plain, tidy};
 use crate::names::misses::Misses;
 use crate::names::runtime_parts::RuntimePart;
 use crate::names::source::{Sources, paths};
@@ -36,6 +36,7 @@ pub use label::Label;
 pub struct Names {
     labels: BTreeMap<SiteId, Label>,
     awaits: BTreeMap<SiteId, Awaits>,
+    leaves: BTreeMap<SiteId, Label>,
     branches: BTreeMap<SiteId, Vec<Branch>>,
     runtime_parts: BTreeMap<SiteId, RuntimePart>,
     frameless: BTreeSet<SiteId>,
@@ -98,7 +99,8 @@ impl Names {
         let of_chains =
             chains.flat_map(|chain| chain.frames.iter_mut().chain(&mut chain.outermost));
         if let Some(root) = &self.root {
-            paths::show_below(root, self.labels.values_mut().chain(of_chains));
+            let labels = self.labels.values_mut().chain(self.leaves.values_mut());
+            paths::show_below(root, labels.chain(of_chains));
         }
     }
 
@@ -132,6 +134,11 @@ impl Names {
     /// The await chain of a place, as far as known.
     pub fn awaits(&self, site: SiteId) -> Option<&Awaits> {
         self.awaits.get(&site)
+    }
+
+    /// The `poll` function of the user's own leaf future that coroutines await at a place, if known.
+    pub fn leaf(&self, site: SiteId) -> Option<&Label> {
+        self.leaves.get(&site)
     }
 
     /// Whether a function belongs to a library or to the probe.
@@ -305,6 +312,11 @@ impl Names {
     fn place_in_chain(&mut self, site: SiteId, place: &Place, mut awaits: Awaits) {
         let label = self.labels.entry(site).or_default();
         label.within = awaits.within.take();
+        if let Some(leaf) = awaits.take_leaf() {
+            let function = leaf.function.as_deref();
+            label.within = label.within.take().or_else(|| plain(function?));
+            self.leaves.insert(site, leaf);
+        }
         if awaits.frames.is_empty() {
             return;
         }

@@ -96,6 +96,14 @@ impl Awaits {
         }
     }
 
+    /// Removes the `poll` functions of the user's own futures that a later function awaits, and returns the
+    /// innermost, which is that of the leaf: users look for the line that awaits. A chain of such
+    /// functions only is left as it is.
+    pub fn take_leaf(&mut self) -> Option<Label> {
+        let awaiting = self.frames.iter().position(|frame| !is_poll(frame))?;
+        self.frames.drain(..awaiting).next()
+    }
+
     /// Sets the spawned function. If this is the last function, the chain is complete.
     pub fn end_at(&mut self, spawned: Label) {
         let last = self.frames.last().map(|frame| &frame.function);
@@ -176,6 +184,16 @@ fn end_at_poll(functions: &mut Vec<Label>, user: &UserCode) {
     }
 }
 
+/// Whether the function is `<T as Future>::poll`, or such a function of a stream or of a reader.
+fn is_poll(label: &Label) -> bool {
+    let function = label.function.as_deref().unwrap_or_default();
+    let method = function
+        .strip_prefix('<')
+        .filter(|function| function.contains(" as "))
+        .and_then(|function| function.rsplit(">::").next());
+    method.is_some_and(|method| method.starts_with("poll"))
+}
+
 /// Removes closures that a function passes to what it awaits, as `select!` does.
 fn without_closures(frames: Vec<Label>) -> Vec<Label> {
     let callers: Vec<Option<String>> = frames.iter().map(|frame| frame.function.clone()).collect();
@@ -187,4 +205,55 @@ fn without_closures(frames: Vec<Label>) -> Vec<Label> {
         _ => true,
     });
     kept.map(|(_, frame)| frame).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leaf_and_frames(functions: &[&str]) -> (Option<String>, Vec<String>) {
+        let frame = |function: &&str| Label {
+            function: Some((*function).to_owned()),
+            ..Label::default()
+        };
+        let mut awaits = Awaits {
+            frames: functions.iter().map(frame).collect(),
+            ..Awaits::default()
+        };
+        let leaf = awaits.take_leaf().and_then(|leaf| leaf.function);
+        let frames = awaits.frames.into_iter();
+        (leaf, frames.filter_map(|frame| frame.function).collect())
+    }
+
+    // CT-13
+    #[test]
+    fn awaiting_function_comes_before_own_leaf_futures() {
+        let reply = "<app::Reply as core::future::future::Future>::poll";
+        let timeout = "<app::Timeout<F> as core::future::future::Future>::poll";
+        for (functions, leaf, frames) in [
+            (&[reply, "app::ask"][..], Some(reply), &["app::ask"][..]),
+            (&[reply, timeout, "app::ask"], Some(reply), &["app::ask"]),
+            // The async body that a future polls is the place, and so is a future that was spawned.
+            (&["app::ask", timeout], None, &["app::ask", timeout]),
+            (&[reply, timeout], None, &[reply, timeout]),
+            (
+                &["app::poll_all", "app::main"],
+                None,
+                &["app::poll_all", "app::main"],
+            ),
+            (&[], None, &[]),
+        ] {
+            let found = leaf_and_frames(functions);
+            assert_eq!(
+                (found.0.as_deref(), &found.1[..]),
+                (
+                    leaf,
+                    &frames
+                        .iter()
+                        .map(|&frame| frame.to_owned())
+                        .collect::<Vec<_>>()[..]
+                )
+            );
+        }
+    }
 }

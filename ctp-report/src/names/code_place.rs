@@ -23,7 +23,8 @@ pub struct CodePlace {
     pub column: Option<u32>,
     /// Module and offset, if there is no source position.
     pub module: Option<String>,
-    /// The library function in which the coroutines wait, if known.
+    /// The library function, or the `poll` function of the user's own leaf future, in which the coroutines
+    /// wait, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<String>,
     /// Whether another row would look the same without the column.

@@ -93,7 +93,7 @@ const SITES: &[Column] = &[
     number("column_number", "column of the line, from 1").or_null(),
     unsigned("address", "address of the code in the process").or_null(),
     text("module", "file of the program and offset, if there is no source position").or_null(),
-    text("within", "library function in which coroutines wait here").or_null(),
+    text("within", "library function, or own `poll` function, in which coroutines wait here").or_null(),
     text(
         "await_chain",
         "functions that await this place, innermost first, separated by ` <- `; `…` stands for unknown functions",

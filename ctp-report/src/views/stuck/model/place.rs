@@ -21,6 +21,9 @@ pub struct Place {
     /// The functions that await this wait, if found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub awaited_by: Option<Awaits>,
+    /// The user's own `poll` function that the place awaits, if the wait is inside such a function.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leaf: Option<Label>,
     /// The branches, if the coroutines wait for several leaf futures.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub branches: Vec<Branch>,
@@ -79,6 +82,7 @@ impl Place {
         let all = members.iter().map(|(coroutine, _)| *coroutine);
         Place {
             awaited_by: names.awaits(site).cloned(),
+            leaf: names.leaf(site).cloned(),
             branches: branches(context, members),
             code: CodePlace::new(names.of_all(model, site, all), label),
             site,
@@ -93,6 +97,7 @@ impl Place {
         Place {
             code: CodePlace::new(function, label.clone()),
             awaited_by: None,
+            leaf: None,
             branches: Vec::new(),
             site,
             of_thread: Some(label),

@@ -13,7 +13,7 @@ use crate::evidence::resource::WaitsFor;
 use crate::names::branches::Branch;
 use crate::names::label;
 use crate::text::{self, Page, units};
-use crate::views::stuck::model::{Group, Members, parents};
+use crate::views::stuck::model::{Group, Members, Place, parents};
 
 /// The column at which the value of a field begins.
 pub(super) const INDENT: usize = 18;
@@ -87,12 +87,30 @@ fn wait_fields(group: &Group) -> Vec<Field> {
     let first = first.unwrap_or_else(|| state_in_words(group));
     let first = spread_field(&first, &format!("for {since}"));
     let more = waits.map(|more| ("", more));
-    let within = group.place.code.within.clone();
     [(age_field(group), first)]
         .into_iter()
         .chain(more)
-        .chain(within.map(|within| ("within", within)))
+        .chain(within_fields(&group.place))
         .collect()
+}
+
+/// The function of a library in which the coroutines wait, and the `poll` function of the user that is their
+/// own leaf future or calls that function.
+fn within_fields(place: &Place) -> Vec<Field> {
+    let own = place.leaf.as_ref().map(|leaf| {
+        let at = leaf.at().map(|at| format!("  {at}"));
+        let function = leaf.function.as_deref().and_then(label::plain);
+        function.unwrap_or_default() + &at.unwrap_or_default()
+    });
+    let function = place.code.within.as_ref();
+    match (function, own) {
+        (Some(function), Some(own)) if !own.starts_with(function) => {
+            vec![("within", function.clone()), ("", format!("from {own}"))]
+        }
+        (_, Some(own)) => vec![("within", own)],
+        (Some(function), None) => vec![("within", function.clone())],
+        (None, None) => Vec::new(),
+    }
 }
 
 /// The threads on which the coroutines run or ran last, and what is known of them.
