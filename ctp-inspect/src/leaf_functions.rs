@@ -93,6 +93,12 @@ const LEAVES: &[(&str, LeafKind)] = &[
 const OUTER: &[(LeafKind, &str, LeafKind)] = &[
     (LeafKind::Semaphore, "tokio::sync::mutex::", LeafKind::Lock),
     (LeafKind::Semaphore, "tokio::sync::rwlock::", LeafKind::Lock),
+    // Held by the task that initializes the cell.
+    (
+        LeafKind::Semaphore,
+        "tokio::sync::once_cell::",
+        LeafKind::Lock,
+    ),
     (LeafKind::Semaphore, "tokio::sync::mpsc::", LeafKind::Room),
     (
         LeafKind::Notification,
@@ -107,6 +113,11 @@ const OUTER: &[(LeafKind, &str, LeafKind)] = &[
     (
         LeafKind::Notification,
         "async_lock::rwlock::",
+        LeafKind::Lock,
+    ),
+    (
+        LeafKind::Notification,
+        "async_lock::once_cell::",
         LeafKind::Lock,
     ),
     (
@@ -318,6 +329,8 @@ mod tests {
         let lock = "tokio::sync::mutex::Mutex<T>::lock::{{closure}}";
         let send = "tokio::sync::mpsc::bounded::Sender<T>::send::{{closure}}";
         assert_eq!(kind(&[acquire, lock]), LeafKind::Lock);
+        let cell = "tokio::sync::once_cell::OnceCell<T>::get_or_init::{{closure}}";
+        assert_eq!(kind(&[acquire, cell]), LeafKind::Lock);
         assert_eq!(
             kind(&["__rust_try", closure, acquire, send]),
             LeafKind::Room

@@ -7,6 +7,8 @@ pub(crate) struct Path {
     /// The text to write before the next part: `::`, or nothing. Not written if the next part is dropped.
     separator: &'static str,
     inner: Inner,
+    /// The name is only that of a body, without the function around it, as debug info may give it.
+    is_body_alone: bool,
 }
 
 /// Which code the name refers to: the function that the written path names, or a body inside that function.
@@ -36,6 +38,7 @@ impl Path {
     pub(crate) fn written(&mut self) -> &mut String {
         if self.separator == "::" {
             self.inner = Inner::Itself;
+            self.is_body_alone = false;
         }
         self.written.push_str(std::mem::take(&mut self.separator));
         &mut self.written
@@ -43,10 +46,14 @@ impl Path {
 
     /// Adds a part in braces, such as `{closure#0}`.
     pub(crate) fn braces(&mut self, braces: &str) {
-        match Braces::of(braces) {
+        let part = Braces::of(braces);
+        self.is_body_alone |= self.is_empty() && part.is_body();
+        match part {
             Braces::Shim => {}
             Braces::AsyncFn => self.inner = Inner::Body,
             Braces::Some(kind) => self.inner = Inner::Named(kind),
+            // Only debug info gives such a part alone, and calls the body of an `async fn` by its kind.
+            Braces::Unclear if self.is_body_alone => self.inner = Inner::Named("closure"),
             Braces::Unclear if self.inner == Inner::Itself => self.inner = Inner::Body,
             Braces::Unclear => self.inner = Inner::Named("closure"),
             Braces::Other => return self.written().push_str(braces),
@@ -58,10 +65,10 @@ impl Path {
     pub(crate) fn finish(mut self, out: &mut String) {
         self.written.push_str(self.separator);
         match self.inner {
-            Inner::Itself => {}
-            Inner::Body if self.written.is_empty() => out.push_str("async fn"),
-            Inner::Body => {}
-            Inner::Named(kind) if self.written.is_empty() => out.push_str(kind),
+            // What was written, if anything, are type arguments of the body.
+            Inner::Body if self.is_body_alone => return out.push_str("async fn"),
+            Inner::Named(kind) if self.is_body_alone => return out.push_str(kind),
+            Inner::Itself | Inner::Body => {}
             Inner::Named(kind) => out.extend([kind, " in "]),
         }
         out.push_str(&self.written);
@@ -83,6 +90,10 @@ enum Braces {
 }
 
 impl Braces {
+    fn is_body(&self) -> bool {
+        matches!(self, Self::AsyncFn | Self::Some(_) | Self::Unclear)
+    }
+
     fn of(braces: &str) -> Self {
         let inside = braces.trim_matches(['{', '}']);
         let (kind, number) = inside.split_once('#').unwrap_or((inside, "0"));

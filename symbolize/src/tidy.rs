@@ -195,6 +195,11 @@ mod tests {
         ("<[u8]>::len", "<[u8]>::len"),
         ("a::Q<u8>::m", "a::Q<u8>::m"),
         ("{async_fn#0}", "async fn"),
+        ("{async_fn#0}<u32, a::f::{closure_env#0}>", "async fn"),
+        ("{async_block#1}<u8>", "async block"),
+        ("{closure#0}", "closure"),
+        ("{impl#0}::m::{closure#0}", "{impl#0}::m"),
+        ("a::b<{closure#0}<u8>>", "a::b<closure>"),
         ("{closure_env#0}", "closure"),
         ("größe::{{closure}}", "größe"),
         // Already tidy, or not understood: unchanged.
