@@ -49,7 +49,7 @@ fn row(file: &mut BufWriter<File>, values: &[Value<'_>]) -> io::Result<()> {
             Value::Number(number) => write!(file, "{number}")?,
             Value::Unsigned(number) => write!(file, "{number}")?,
             Value::Flag(flag) => write!(file, "{flag}")?,
-            Value::Text(text) => quoted(file, text)?,
+            Value::Text(text) | Value::Word(text) => quoted(file, text)?,
         }
     }
     file.write_all(b"\n")

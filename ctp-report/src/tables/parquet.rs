@@ -4,9 +4,15 @@
 //! its own. Times, counts and ids in the trace are stored as differences (`DELTA_BINARY_PACKED`). Texts, and
 //! numbers that the program or the kernel chose, are stored as numbers of a dictionary. Both are compressed
 //! with zstd.
+//!
+//! The parquet crate encodes numbers. Columns of few texts are encoded here (`words`), because that crate would
+//! look up the text of each row again, although its number in the dictionary is known.
 
 mod column;
 mod file;
+mod runs;
+mod texts;
+mod words;
 
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{self, JoinHandle};

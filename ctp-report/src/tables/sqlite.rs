@@ -152,7 +152,9 @@ impl ToSql for Value<'_> {
             Value::Null => ToSqlOutput::Owned(SqlValue::Null),
             Value::Number(number) => ToSqlOutput::Owned(SqlValue::Integer(number)),
             Value::Flag(flag) => ToSqlOutput::Owned(SqlValue::Integer(flag.into())),
-            Value::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+            Value::Text(text) | Value::Word(text) => {
+                ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes()))
+            }
             Value::Unsigned(number) => ToSqlOutput::Owned(match i64::try_from(number) {
                 Ok(number) => SqlValue::Integer(number),
                 Err(_) => SqlValue::Text(number.to_string()),

@@ -15,6 +15,8 @@ pub enum Value<'v> {
     Unsigned(u64),
     /// Text.
     Text(&'v str),
+    /// Text that repeats often, since it is one of few words.
+    Word(&'static str),
     /// True or false.
     Flag(bool),
 }

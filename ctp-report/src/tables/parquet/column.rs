@@ -1,8 +1,6 @@
 //! The values of a column, collected for a row group.
 
-use foldhash::HashMap;
-use parquet::data_type::ByteArray;
-
+use super::texts::Texts;
 use crate::tables::schema::{self, Kind, Table};
 use crate::tables::value::Value;
 
@@ -22,54 +20,7 @@ pub enum Values {
     /// True or false.
     Flags(Vec<bool>),
     /// Texts.
-    Texts(Texts),
-}
-
-/// Texts as numbers of a dictionary, since most repeat few words.
-#[derive(Default)]
-pub struct Texts {
-    numbers: Vec<u32>,
-    dictionary: Vec<ByteArray>,
-    known: HashMap<Box<str>, u32>,
-}
-
-/// How many texts of a dictionary are compared before a text is hashed. Most columns have fewer.
-const COMPARED: usize = 4;
-
-impl Texts {
-    fn push(&mut self, text: &str) {
-        let mut first = self.dictionary.iter().take(COMPARED);
-        let number = match first.position(|known| known.data() == text.as_bytes()) {
-            Some(number) => number as u32,
-            None => self.number(text),
-        };
-        self.numbers.push(number);
-    }
-
-    fn clear(&mut self) {
-        self.numbers.clear();
-        self.dictionary.clear();
-        self.known.clear();
-    }
-
-    fn number(&mut self, text: &str) -> u32 {
-        if let Some(number) = self.known.get(text) {
-            return *number;
-        }
-        // A row group has fewer texts.
-        let number = self.dictionary.len() as u32;
-        self.dictionary
-            .push(ByteArray::from(text.as_bytes().to_vec()));
-        self.known.insert(text.into(), number);
-        number
-    }
-
-    /// The texts, of which equal texts share their memory.
-    pub fn to_bytes(&self) -> Vec<ByteArray> {
-        let all = self.numbers.iter();
-        all.map(|number| self.dictionary[*number as usize].clone())
-            .collect()
-    }
+    Texts(Box<Texts>),
 }
 
 impl Column {
@@ -83,7 +34,7 @@ impl Column {
             values: match column.kind {
                 Kind::Time | Kind::Number | Kind::Unsigned => Values::Numbers(Vec::new()),
                 Kind::Flag => Values::Flags(Vec::new()),
-                Kind::Text => Values::Texts(Texts::default()),
+                Kind::Text => Values::Texts(Box::default()),
             },
             levels: Vec::new(),
             is_nullable: column.is_nullable,
@@ -106,25 +57,33 @@ impl Column {
             _ if self.is_nullable => self.levels.len(),
             Values::Numbers(numbers) => numbers.len(),
             Values::Flags(flags) => flags.len(),
-            Values::Texts(texts) => texts.numbers.len(),
+            Values::Texts(texts) => texts.numbers().len(),
         }
     }
 
     /// Adds the value of the next row.
+    #[inline]
     pub fn push(&mut self, value: Value<'_>) {
         if self.is_nullable {
-            self.levels.push(i16::from(value != Value::Null));
+            self.levels.push(i16::from(!matches!(value, Value::Null)));
         }
         match (&mut self.values, value) {
             (_, Value::Null) => {}
             (Values::Numbers(numbers), Value::Number(number)) => numbers.push(number),
             (Values::Numbers(numbers), Value::Unsigned(number)) => {
                 // Columns of unsigned numbers have the same bytes.
-                numbers.push(i64::from_ne_bytes(number.to_ne_bytes()));
+                numbers.push(number.cast_signed());
             }
             (Values::Flags(flags), Value::Flag(flag)) => flags.push(flag),
+            (Values::Texts(texts), Value::Word(word)) => texts.push_word(word),
             (Values::Texts(texts), Value::Text(text)) => texts.push(text),
-            (_, value) => unreachable!("{value:?} is not of the kind of its column"),
+            (_, value) => is_of_another_kind(value),
         }
     }
+}
+
+/// Rejects a value that the schema does not have. Apart from [`Column::push`], which then needs less of the stack.
+#[cold]
+fn is_of_another_kind(value: Value<'_>) -> ! {
+    unreachable!("{value:?} is not of the kind of its column")
 }

@@ -10,17 +10,23 @@ use parquet::basic::{
 use parquet::data_type::{BoolType, ByteArrayType, Int64Type};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
-use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::file::writer::{
+    SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter,
+};
 use parquet::schema::types::{ColumnPath, Type};
 
 use super::column::{Column, Values};
+use super::words::WordEncoder;
 use crate::tables::schema::{self, Kind, Table};
 
 /// The level of zstd. Higher levels take longer and save little, since the values are packed before.
 const LEVEL: i32 = 1;
 
 /// A file that is being written.
-pub struct TableFile(SerializedFileWriter<File>);
+pub struct TableFile {
+    writer: SerializedFileWriter<File>,
+    words: WordEncoder,
+}
 
 impl TableFile {
     /// Creates the file of a table.
@@ -37,7 +43,8 @@ impl TableFile {
             .build()?;
         let properties = Arc::new(properties(table)?);
         let writer = SerializedFileWriter::new(file, Arc::new(schema), properties)?;
-        Ok(TableFile(writer))
+        let words = WordEncoder::new(LEVEL)?;
+        Ok(TableFile { writer, words })
     }
 
     /// Writes a row group.
@@ -45,11 +52,15 @@ impl TableFile {
     /// # Errors
     /// If the file cannot be written.
     pub fn write(&mut self, columns: &[Column]) -> Result<()> {
-        let mut group = self.0.next_row_group()?;
-        for column in columns {
-            if let Some(mut writer) = group.next_column()? {
-                self::column(&mut writer, column)?;
-                writer.close()?;
+        let descriptors = self.writer.schema_descr().columns().to_vec();
+        let mut group = self.writer.next_row_group()?;
+        for (column, descriptor) in columns.iter().zip(&descriptors) {
+            match &column.values {
+                Values::Texts(texts) if texts.are_words() => {
+                    let chunk = self.words.encode(texts, &column.levels, descriptor)?;
+                    group.append_column(&chunk.bytes, chunk.description)?;
+                }
+                _ => self::column(&mut group, column)?,
             }
         }
         group.close()?;
@@ -61,12 +72,21 @@ impl TableFile {
     /// # Errors
     /// If the file cannot be written.
     pub fn finish(self) -> Result<()> {
-        self.0.close()?;
+        self.writer.close()?;
         Ok(())
     }
 }
 
-fn column(writer: &mut SerializedColumnWriter<'_>, column: &Column) -> Result<()> {
+/// Encodes and writes the next column of a row group.
+fn column(group: &mut SerializedRowGroupWriter<'_, File>, column: &Column) -> Result<()> {
+    if let Some(mut writer) = group.next_column()? {
+        values(&mut writer, column)?;
+        writer.close()?;
+    }
+    Ok(())
+}
+
+fn values(writer: &mut SerializedColumnWriter<'_>, column: &Column) -> Result<()> {
     let levels = (!column.levels.is_empty()).then_some(&column.levels[..]);
     match &column.values {
         Values::Numbers(numbers) => writer

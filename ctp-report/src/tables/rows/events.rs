@@ -27,7 +27,7 @@ pub fn event(
         &[
             Value::count(event.at.0),
             Value::id(Some(event.coroutine.0)),
-            Value::Text(word(event.kind)),
+            Value::Word(word(event.kind)),
             Value::Unsigned(event.tid),
             references.site(event.site),
             kind,
@@ -60,7 +60,7 @@ pub fn resource(wait: WaitKind, arg: u64) -> [Value<'static>; 2] {
         WaitKind::Unknown | WaitKind::Yield => Value::Null,
         _ => Value::Unsigned(arg),
     };
-    [Value::Text(resource::word(wait)), number]
+    [Value::Word(resource::word(wait)), number]
 }
 
 /// Writes an event of a thread that is not a call of `wake()`.
@@ -98,7 +98,7 @@ pub fn thread_event(
         &[
             Value::count(thread_event.at.0),
             by,
-            Value::Text(word),
+            Value::Word(word),
             Value::Unsigned(thread_event.tid),
             site,
             kind,

@@ -101,7 +101,7 @@ pub fn write(
             Value::count(suspend.at.0),
             Value::count_or_null(end.at.map(|at| at.0)),
             Value::count_or_null(call.map(|call| call.at.0)),
-            Value::Text(end.outcome),
+            Value::Word(end.outcome),
             references.site(suspend.site),
             kind,
             number,
