@@ -65,6 +65,14 @@ impl Output<'_> {
             self.failed = self.writer.row(table, values).err();
         }
     }
+
+    /// Stores a row without texts but words, unless an earlier row could not be stored.
+    fn row_of_words(&mut self, table: TableId, values: &[Value<'static>]) {
+        debug_assert_eq!(values.len(), table.table().columns.len(), "{table:?}");
+        if self.failed.is_none() {
+            self.failed = self.writer.row_of_words(table, values).err();
+        }
+    }
 }
 
 impl<'a> Rows<'a> {

@@ -58,6 +58,14 @@ pub trait TableWriter {
     /// If the output cannot be written.
     fn row(&mut self, table: TableId, values: &[Value<'_>]) -> Result<()>;
 
+    /// Like [`row`](Self::row), for a row without texts but words, of a table with many such rows.
+    ///
+    /// # Errors
+    /// If the output cannot be written.
+    fn row_of_words(&mut self, table: TableId, values: &[Value<'static>]) -> Result<()> {
+        self.row(table, values)
+    }
+
     /// Writes what is not written yet. All rows are stored then.
     ///
     /// # Errors

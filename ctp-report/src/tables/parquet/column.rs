@@ -62,28 +62,74 @@ impl Column {
     }
 
     /// Adds the value of the next row.
-    #[inline]
     pub fn push(&mut self, value: Value<'_>) {
         if self.is_nullable {
-            self.levels.push(i16::from(!matches!(value, Value::Null)));
+            self.levels.push(level(&value));
         }
-        match (&mut self.values, value) {
-            (_, Value::Null) => {}
-            (Values::Numbers(numbers), Value::Number(number)) => numbers.push(number),
-            (Values::Numbers(numbers), Value::Unsigned(number)) => {
-                // Columns of unsigned numbers have the same bytes.
-                numbers.push(number.cast_signed());
-            }
-            (Values::Flags(flags), Value::Flag(flag)) => flags.push(flag),
-            (Values::Texts(texts), Value::Word(word)) => texts.push_word(word),
-            (Values::Texts(texts), Value::Text(text)) => texts.push(text),
-            (_, value) => is_of_another_kind(value),
+        match &mut self.values {
+            Values::Numbers(numbers) => numbers.extend(number(&value)),
+            Values::Flags(flags) => flags.extend(flag(&value)),
+            Values::Texts(texts) => match value {
+                Value::Null => {}
+                Value::Text(text) => texts.push(text),
+                Value::Word(word) => texts.push_word(word),
+                value => is_of_another_kind(&value),
+            },
+        }
+    }
+
+    /// Adds the values of the next rows, which are no texts but words.
+    pub fn extend<'v>(&mut self, values: impl Iterator<Item = &'v Value<'static>> + Clone) {
+        if self.is_nullable {
+            self.levels.extend(values.clone().map(level));
+        }
+        match &mut self.values {
+            Values::Numbers(numbers) => numbers.extend(values.filter_map(number)),
+            Values::Flags(flags) => flags.extend(values.filter_map(flag)),
+            Values::Texts(texts) => values
+                .filter_map(word)
+                .for_each(|word| texts.push_word(word)),
         }
     }
 }
 
-/// Rejects a value that the schema does not have. Apart from [`Column::push`], which then needs less of the stack.
+/// 1 for a value, and 0 for none.
+#[inline]
+fn level(value: &Value<'_>) -> i16 {
+    i16::from(!matches!(value, Value::Null))
+}
+
+/// A number. Columns of numbers with and without a sign have the same bytes.
+#[inline]
+fn number(value: &Value<'_>) -> Option<i64> {
+    match value {
+        Value::Null => None,
+        Value::Number(number) => Some(*number),
+        Value::Unsigned(number) => Some(number.cast_signed()),
+        value => is_of_another_kind(value),
+    }
+}
+
+#[inline]
+fn flag(value: &Value<'_>) -> Option<bool> {
+    match value {
+        Value::Null => None,
+        Value::Flag(flag) => Some(*flag),
+        value => is_of_another_kind(value),
+    }
+}
+
+#[inline]
+fn word(value: &Value<'static>) -> Option<&'static str> {
+    match value {
+        Value::Null => None,
+        Value::Word(word) => Some(word),
+        value => is_of_another_kind(value),
+    }
+}
+
+/// Rejects a value that the schema does not have.
 #[cold]
-fn is_of_another_kind(value: Value<'_>) -> ! {
+fn is_of_another_kind(value: &Value<'_>) -> ! {
     unreachable!("{value:?} is not of the kind of its column")
 }

@@ -22,7 +22,7 @@ pub fn event(
         _ => [Value::Null; 2],
     };
     let process = coroutine.map(|coroutine| coroutine.process);
-    out.row(
+    out.row_of_words(
         TableId::Events,
         &[
             Value::count(event.at.0),
@@ -93,7 +93,7 @@ pub fn thread_event(
         }
         _ => return,
     };
-    out.row(
+    out.row_of_words(
         TableId::Events,
         &[
             Value::count(thread_event.at.0),
@@ -116,7 +116,7 @@ pub fn wake(
     call: &WakeCall,
     out: &mut Output<'_>,
 ) {
-    out.row(
+    out.row_of_words(
         TableId::Wakes,
         &[
             Value::count(thread_event.at.0),

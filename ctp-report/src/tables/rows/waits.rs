@@ -94,7 +94,7 @@ pub fn write(
 ) {
     let suspend = &end.suspend;
     let [kind, number] = events::resource(suspend.wait, suspend.arg);
-    out.row(
+    out.row_of_words(
         TableId::Waits,
         &[
             Value::id(Some(coroutine.id.0)),
