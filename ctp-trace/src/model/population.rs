@@ -103,10 +103,10 @@ impl Population {
 
     #[inline]
     fn find(&self, id: CoroutineId) -> Option<usize> {
-        match self.coroutines.get(self.latest) {
-            Some(latest) if latest.id == id => Some(self.latest),
-            _ => self.index.get(&id).map(|at| *at as usize),
-        }
+        let cached = [self.latest, self.recent.of(id)];
+        let has_id = |at: &usize| self.coroutines.get(*at).is_some_and(|found| found.id == id);
+        let found = cached.into_iter().find(has_id);
+        found.or_else(|| self.index.get(&id).map(|at| *at as usize))
     }
 
     fn add(&mut self, id: CoroutineId) -> usize {

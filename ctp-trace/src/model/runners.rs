@@ -66,7 +66,15 @@ impl OnThread {
             self.inside.pop();
             return;
         }
-        if let Some(depth) = self.inside.iter().rposition(|id| *id == coroutine) {
+        // Without an early exit, the few ids are compared several at a time.
+        let all = self.inside.iter().enumerate();
+        let depth = all.fold(
+            DEPTH,
+            |last, (depth, id)| {
+                if *id == coroutine { depth } else { last }
+            },
+        );
+        if depth < self.inside.len() {
             self.inside.remove(depth);
         }
     }
