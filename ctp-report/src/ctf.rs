@@ -50,21 +50,18 @@ pub fn show(config: &Config, view: &CtfView, out: &mut dyn Write) -> Result<()> 
 /// Writes the files of the trace. Returns the number of event records.
 fn write(view: &CtfView, trace: &WholeTrace<'_>, folder: &Folder) -> Result<u64> {
     let WholeTrace {
-        judged,
-        names,
-        selection,
-        ..
+        names, selection, ..
     } = *trace;
     let start = &trace.whole.start;
     let mut records = EventRecords::new(trace.model, names, Streams::new(folder, start));
-    let admit = |record: &_| selection.keeps(record);
-    trace.input.part_with(admit, |trace_model, record| {
+    let judged = trace.read(|trace_model, record| {
         if selection.has_record(record) {
             records.take(trace_model, record);
         }
     })?;
-    records.set_model(judged);
-    stuck::explain(&view.judged, (judged, names, trace.stacks), |explained| {
+    let model = judged.model(trace);
+    records.set_model(model);
+    stuck::explain(&view.judged, (model, names, &judged.stacks), |explained| {
         if selection.has(explained.member.0.id) {
             records.verdict(explained);
         }

@@ -11,6 +11,7 @@ pub mod whole_trace;
 
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::path::Path;
 
 use anyhow::Result;
 use ctp_trace::TraceModel;
@@ -126,9 +127,21 @@ fn select_in_any(config: &Config, input: &Input) -> Result<(Model, Names, Select
 /// Finds the functions on the call stacks of inspected threads. The reasons for missing names are added
 /// to `names`.
 pub fn call_stacks(config: &Config, input: &Input, model: &Model, names: &mut Names) -> CallStacks {
-    let mut stacks = CallStacks::resolve(model, &search_paths(config, input));
+    let mut stacks = call_stacks_below(names.root(), config, input, model);
     names.add_misses(std::mem::take(&mut stacks.misses));
-    if let Some(root) = names.root() {
+    stacks
+}
+
+/// Finds the functions on the call stacks of inspected threads. The files of the program are shown relative to
+/// the directory `root`, if there is one.
+fn call_stacks_below(
+    root: Option<&Path>,
+    config: &Config,
+    input: &Input,
+    model: &Model,
+) -> CallStacks {
+    let mut stacks = CallStacks::resolve(model, &search_paths(config, input));
+    if let Some(root) = root {
         stacks.show_below(root);
     }
     stacks

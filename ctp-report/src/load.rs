@@ -17,7 +17,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use ctp_trace::model::Span;
+use ctp_trace::model::{Shutdowns, Span};
 use ctp_trace::record::{Nanos, Record};
 use ctp_trace::{Reader, Source as _, TraceModel};
 use rustix::fs::{FlockOperation, flock};
@@ -186,6 +186,44 @@ impl Input<'_> {
             .map(Some)
     }
 
+    /// Reads all records, and passes each to `before`, as [`model`](Self::model) does. Returns the state just before the
+    /// shutdowns, as [`before_shutdown`](Self::before_shutdown) does.
+    ///
+    /// # Errors
+    /// As for [`model`](Self::model).
+    pub fn model_with_shutdown(
+        &self,
+        shutdowns: &Shutdowns,
+        mut before: impl FnMut(&TraceModel, &Record),
+    ) -> Result<Model> {
+        let mut earlier: Option<TraceModel> = None;
+        let see = |trace_model: &TraceModel, record: &Record| {
+            before(trace_model, record);
+            if earlier.is_none() && shutdowns.concern(record) {
+                earlier = Some(trace_model.branch_before(shutdowns.clone()));
+            }
+            if let Some(earlier) = &mut earlier {
+                earlier.consume(record);
+            }
+        };
+        let mut reader = self.reader()?;
+        let mut model = self.read(&mut reader, TraceModel::new(), |_| true, see, |_, _| {})?;
+        match earlier {
+            // The other model does not know which parts of a damaged trace are missing.
+            Some(earlier) if model.damage.is_empty() => model.trace_model = earlier,
+            _ => {
+                return self.model_of(
+                    TraceModel::before(shutdowns.clone()),
+                    |_| true,
+                    |_, _| {},
+                    |_, _| {},
+                );
+            }
+        }
+        model.complete(&reader);
+        Ok(model)
+    }
+
     /// Reads a model of the records for which `admit` holds.
     ///
     /// # Errors
@@ -214,8 +252,22 @@ impl Input<'_> {
         before: impl FnMut(&TraceModel, &Record),
         each: impl FnMut(&TraceModel, &Span),
     ) -> Result<Model> {
+        let mut reader = self.reader()?;
+        let mut model = self.read(&mut reader, trace_model, admit, before, each)?;
+        model.complete(&reader);
+        Ok(model)
+    }
+
+    /// Reads records into a model, which is not complete yet.
+    fn read(
+        &self,
+        reader: &mut Reader<'_>,
+        trace_model: TraceModel,
+        admit: impl Fn(&Record) -> bool,
+        before: impl FnMut(&TraceModel, &Record),
+        each: impl FnMut(&TraceModel, &Span),
+    ) -> Result<Model> {
         let mut allowance = self.allowance.clone();
-        let reader = self.reader()?;
         let read = Reading {
             admit,
             before,

@@ -24,8 +24,6 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use ctp_trace::TraceModel;
-use ctp_trace::record::Record;
 
 use crate::config::{Config, StuckView, TableFormat, TablesView};
 use crate::document::whole_trace::WholeTrace;
@@ -76,16 +74,16 @@ fn fill(view: &StuckView, trace: &WholeTrace<'_>, writer: &mut dyn TableWriter) 
     let selection = trace.selection;
     let mut rows = Rows::new((trace.model, trace.names), selection, writer);
     rows.definitions(trace.whole);
-    let take = |trace_model: &TraceModel, record: &Record| rows.take(trace_model, record);
-    let admit = |record: &Record| selection.keeps(record);
-    trace.input.part_with(admit, take)?;
+    let judged = trace.read(|trace_model, record| rows.take(trace_model, record))?;
     rows.finish()?;
-    let judged = (trace.judged, trace.names, trace.stacks);
-    stuck::explain(view, judged, |explained| {
-        match selection.has(explained.member.0.id) {
-            true => rows.verdict(trace.judged, explained),
+    let model = judged.model(trace);
+    stuck::explain(
+        view,
+        (model, trace.names, &judged.stacks),
+        |explained| match selection.has(explained.member.0.id) {
+            true => rows.verdict(model, explained),
             false => Ok(()),
-        }
-    })?;
+        },
+    )?;
     writer.finish()
 }

@@ -90,13 +90,35 @@ fn dropped(id: u32, at: u64) -> [Record; 3] {
     ]
 }
 
-/// The model of the records, as of just before the drops at the end.
+/// The model of the records, as of just before the drops at the end. A model that branches off a model of all records
+/// comes to the same verdicts.
 fn before(records: &[Record]) -> TraceModel {
     let mut before = TraceModel::before(trace_model(records).shutdowns());
     for record in records {
         before.consume(record);
     }
+    let branch = branch_before(records);
+    let verdicts = [&before, &branch].map(|model| format!("{:?}", model.judge(Nanos(SECOND))));
+    assert_eq!(verdicts[0], verdicts[1]);
+    assert_eq!(before.lost(), branch.lost());
+    assert_eq!(before.totals().events, branch.totals().events);
     before
+}
+
+/// The same model, made from a model of all records once a record concerns the drops.
+fn branch_before(records: &[Record]) -> TraceModel {
+    let shutdowns = trace_model(records).shutdowns();
+    let (mut whole, mut branch) = (TraceModel::new(), None::<TraceModel>);
+    for record in records {
+        if branch.is_none() && shutdowns.concern(record) {
+            branch = Some(whole.branch_before(shutdowns.clone()));
+        }
+        if let Some(branch) = &mut branch {
+            branch.consume(record);
+        }
+        whole.consume(record);
+    }
+    branch.unwrap_or(whole)
 }
 
 fn judged(records: &[Record]) -> Vec<(u32, Verdict, &'static str)> {

@@ -85,6 +85,11 @@ impl Selection {
         self.ids.is_none() && self.time.is_none()
     }
 
+    /// Whether all coroutines are selected.
+    pub fn has_all_coroutines(&self) -> bool {
+        self.ids.is_none()
+    }
+
     /// Whether a filter admits no coroutine at all.
     pub fn has_none(&self) -> bool {
         self.ids.as_ref().is_some_and(HashSet::is_empty)

@@ -66,12 +66,13 @@ pub struct Reading<A, B, E> {
 }
 
 impl Model {
-    /// Reads all records into an empty trace model.
+    /// Reads all records into an empty trace model. What is known only after the last record is not
+    /// [derived](Self::complete) yet.
     ///
     /// # Errors
     /// If the model exceeds the memory limit.
     pub fn watch(
-        mut reader: Reader<'_>,
+        reader: &mut Reader<'_>,
         trace_model: TraceModel,
         allowance: &mut Allowance,
         reading: Reading<
@@ -84,8 +85,7 @@ impl Model {
             trace_model,
             ..Model::default()
         };
-        model.read_on(&mut reader, allowance, reading)?;
-        model.complete(&reader);
+        model.read_on(reader, allowance, reading)?;
         Ok(model)
     }
 

@@ -78,6 +78,21 @@ impl Shutdowns {
         self.ends.is_empty()
     }
 
+    /// Whether [`TraceModel::before`] may take this record in another way than a model of the whole trace does.
+    /// Until the first such record, both models are the same.
+    pub fn concern(&self, record: &Record) -> bool {
+        let at = match record {
+            Record::Event(event) => event.at,
+            Record::ThreadEvent(thread_event) => thread_event.at,
+            Record::Wake(wake) => wake.at,
+            Record::Look(look) => look.at,
+            Record::Threads(threads) => threads.at,
+            Record::Sockets(sockets) => sockets.at,
+            _ => return false,
+        };
+        self.ends.values().any(|first| *first <= at)
+    }
+
     /// The time just before the first drop, if the process ended tidily.
     pub(super) fn of(&self, process: ProcessId) -> Option<Nanos> {
         self.ends.get(&process).copied()
@@ -99,6 +114,15 @@ impl TraceModel {
         TraceModel {
             shutdowns,
             ..TraceModel::default()
+        }
+    }
+
+    /// A model like [`before`](Self::before) that has taken the same records as this model of a whole trace. None of
+    /// these records may [concern](Shutdowns::concern) the shutdowns.
+    pub fn branch_before(&self, shutdowns: Shutdowns) -> Self {
+        TraceModel {
+            shutdowns,
+            ..self.clone()
         }
     }
 
