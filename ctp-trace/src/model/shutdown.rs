@@ -3,7 +3,8 @@
 //! A runtime that shuts down drops its tasks, and `exit()` drops what threads keep. Such a coroutine did
 //! not end by itself, so a report on what is stuck judges it as of just before the first of these drops.
 //! That takes a second pass over the trace: [`TraceModel::shutdowns`] finds the drops, and
-//! [`TraceModel::before`] makes a model that leaves out what came after them.
+//! [`TraceModel::before`] makes a model that leaves out what came after them. If a second pass makes a model of the
+//! whole trace anyway, [`TraceModel::branch_before`] makes the other model from it.
 
 use super::TraceModel;
 use super::coroutine::Coroutine;
