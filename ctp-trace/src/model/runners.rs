@@ -66,15 +66,7 @@ impl OnThread {
             self.inside.pop();
             return;
         }
-        // Without an early exit, the few ids are compared several at a time.
-        let all = self.inside.iter().enumerate();
-        let depth = all.fold(
-            DEPTH,
-            |last, (depth, id)| {
-                if *id == coroutine { depth } else { last }
-            },
-        );
-        if depth < self.inside.len() {
+        if let Some(depth) = self.inside.iter().rposition(|id| *id == coroutine) {
             self.inside.remove(depth);
         }
     }
