@@ -24,27 +24,10 @@ use symbolize::SearchPaths;
 use crate::config::Config;
 use crate::evidence::selection::{EndedCoroutines, Selection};
 use crate::findings::{ON_EVERY_PAGE, notes};
-use crate::load::{self, Input, Model};
+use crate::load::{Input, Model};
 use crate::names::Names;
 use crate::names::call_stacks::CallStacks;
 use crate::text::Page;
-
-/// Reads a trace that is not empty, and finds the names of its places. `see` gets every record before the
-/// trace model does. `each` gets every span that ended.
-///
-/// # Errors
-/// If the trace cannot be read, or has no coroutine.
-pub fn read_with(
-    config: &Config,
-    see: impl FnMut(&TraceModel, &Record),
-    each: impl FnMut(&TraceModel, &Span),
-) -> Result<(Model, Names)> {
-    let input = load::open(config)?;
-    let model = input.model(see, each)?;
-    model.check_not_empty()?;
-    let names = names(config, &input, &model);
-    Ok((model, names))
-}
 
 /// Reads a trace that is not empty, and selects what the filter admits. `see` gets every selected record
 /// before the trace model does. `each` gets the selected part of every span that ended. With a filter, the

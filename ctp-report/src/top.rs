@@ -4,8 +4,9 @@
 //! - `session` follows the trace, and keeps `rows` up to date. It judges by the rule of `--stuck`, at the
 //!   `pace` that a small part of a processor allows.
 //! - `order` sorts and groups rows. `line` and `summary` have their texts.
-//! - `text` is the page of `--once`. `live` shows the table on a terminal: `input` reads keys, `keys` changes what
-//!   is shown, `screen` draws it, and `proof` has the page about a row.
+//! - `text` is the page of `--once`. `live` shows the table on the terminal that `shown` takes: `input` reads keys,
+//!   `keys` changes what is shown, and `screen` draws. `proof` and `wake_chain` have the pages about a row, which
+//!   `page` renders.
 //! - `recorder` runs `ctp-record` for `-p`.
 
 #[cfg(feature = "top")]
@@ -19,6 +20,8 @@ mod live;
 mod order;
 mod pace;
 #[cfg(feature = "top")]
+mod page;
+#[cfg(feature = "top")]
 mod proof;
 mod recorder;
 mod row;
@@ -26,9 +29,13 @@ mod rows;
 #[cfg(feature = "top")]
 mod screen;
 mod session;
+#[cfg(feature = "top")]
+mod shown;
 mod signals;
 mod summary;
 mod text;
+#[cfg(feature = "top")]
+mod wake_chain;
 
 use std::io::Write;
 use std::path::Path;

@@ -12,7 +12,7 @@ use ctp_trace::record::Record;
 use ctp_trace::{Completeness, Reader, Source};
 
 use super::model::{Model, Reading};
-use super::opened::{Opened, next_data};
+use super::opened::{Opened, TraceFile, next_data};
 use super::{Allowance, Input, is_written, name, open_file};
 use crate::config::Config;
 
@@ -104,6 +104,24 @@ impl<'p> Followed<'p> {
     /// The opened file, from which names are found.
     pub fn input(&self) -> &Input<'p> {
         &self.input
+    }
+
+    /// All that the file has now, also what [`input`](Self::input) has not, for another reading from its start.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn whole_input(&self) -> Result<Input<'p>> {
+        let path = self.input.path;
+        let file = self.file.try_clone().with_context(|| name(path))?;
+        let metadata = file.metadata().with_context(|| name(path))?;
+        Ok(Input {
+            path,
+            goes_on: is_written(&file),
+            bytes: Opened::File(TraceFile::new(file, &metadata)),
+            imported: None,
+            allowance: self.input.allowance.clone(),
+            underway: self.input.underway.clone(),
+        })
     }
 
     /// Whether more records may follow, as of the last reading.

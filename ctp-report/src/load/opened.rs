@@ -1,6 +1,6 @@
 //! Opens the requested trace safely: never blocks on a pipe or device, and never changes a device.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
@@ -48,11 +48,7 @@ pub fn open(path: &Path) -> Result<Opened> {
     let metadata = file.metadata().with_context(|| name(path))?;
     let kind = metadata.file_type();
     if kind.is_file() && is_at_start(&file) {
-        return Ok(Opened::File(TraceFile {
-            length: metadata.len(),
-            stored: metadata.blocks().saturating_mul(512),
-            file,
-        }));
+        return Ok(Opened::File(TraceFile::new(file, &metadata)));
     }
     if kind.is_dir() {
         bail!("{} is a directory: name a trace with -i FILE", name(path));
@@ -136,6 +132,15 @@ fn stream(file: File, path: &Path) -> Result<Vec<u8>> {
 }
 
 impl TraceFile {
+    /// A regular file with this metadata.
+    pub fn new(file: File, metadata: &Metadata) -> Self {
+        TraceFile {
+            length: metadata.len(),
+            stored: metadata.blocks().saturating_mul(512),
+            file,
+        }
+    }
+
     /// The file itself, for its locks.
     pub fn file(&self) -> &File {
         &self.file

@@ -48,8 +48,10 @@ pub enum Action {
     Judge,
     /// Show only rows that match, or all.
     Filter(Option<Regex>),
-    /// Show the page about the selected row.
-    OpenPage,
+    /// Show the proof of the verdict on the selected row.
+    OpenProof,
+    /// Show the wakes that led to the state of this row, or of the selected row.
+    OpenWakeChain(Option<RowId>),
 }
 
 /// What is shown instead of the table, or where keys go.
@@ -72,6 +74,8 @@ pub struct TextPage {
     pub lines: Vec<String>,
     /// The first line that is shown.
     pub first: usize,
+    /// The row of which the key `w` shows the wakes.
+    pub row: Option<RowId>,
 }
 
 /// Where the selection is.
@@ -127,11 +131,15 @@ const SORTS: [TopSort; 8] = [
 const MAX_PATTERN: usize = 200;
 
 /// The keys and what they do, for the list of keys.
-pub const KEYS: [(&str, &str); 12] = [
+pub const KEYS: [(&str, &str); 13] = [
     ("Up, Down", "select a row, as do j and k"),
     ("PgUp, PgDn", "select a row one screen away"),
     ("Home, End", "select the first or the last row"),
     ("Enter", "show the page of --stuck about the row"),
+    (
+        "w",
+        "show the page of --why: the wakes before, and what blocks the row",
+    ),
     ("s", "sort by the next column"),
     ("r", "reverse the order"),
     ("g", "show a row for each place and verdict"),
@@ -183,7 +191,8 @@ impl Choices {
         match key {
             Key::Char('q') => return Action::Quit,
             Key::Char('v') => return Action::Judge,
-            Key::Enter if 0 < sizes.entries => return Action::OpenPage,
+            Key::Enter if 0 < sizes.entries => return Action::OpenProof,
+            Key::Char('w') if 0 < sizes.entries => return Action::OpenWakeChain(None),
             Key::Escape if !self.pattern.is_empty() => return self.filter(String::new()),
             Key::Char('s') => self.order.sort = next_sort(self.order.sort),
             Key::Char('r') => self.order.is_reversed = !self.order.is_reversed,
@@ -238,6 +247,9 @@ impl Choices {
     fn press_in_page(&mut self, mut page: TextPage, key: Key, sizes: Sizes) -> Action {
         if matches!(key, Key::Escape | Key::Enter | Key::Char('q')) {
             return Action::Draw;
+        }
+        if let (Key::Char('w'), Some(row)) = (key, page.row) {
+            return Action::OpenWakeChain(Some(row));
         }
         let last = page.lines.len().saturating_sub(sizes.visible);
         page.first = moved(page.first, key, sizes.visible, last);

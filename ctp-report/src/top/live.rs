@@ -1,36 +1,27 @@
 //! The table on a terminal: waits for keys, refreshes, and draws.
 
-use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anstream::{AutoStream, ColorChoice};
-use anyhow::{Context as _, Result, bail};
-use ratatui::DefaultTerminal;
-use rustix::process::{Signal, getpid, kill_process};
+use anyhow::Result;
 
-use super::input::{Input, Typed};
+use super::input::Typed;
 use super::keys::{Action, Choices, Cursor, Key, Mode, Sizes, TextPage, scrolled};
 use super::line::Line;
-use super::order::{Entries, Order};
-use super::proof;
+use super::order::{Entries, Entry, Order};
 use super::recorder::Recorder;
+use super::row::RowId;
 use super::screen::{self, Screen};
 use super::session::Session;
+use super::shown::Shown;
 use super::signals::{REACTION, Signals};
 use super::summary::Summary;
+use super::{proof, wake_chain};
 use crate::config::{Config, TopView};
 use crate::evidence::inspected::check_filter;
 use crate::load::follow::{Followed, Progress};
 use crate::load::memory;
-use crate::text;
-
-/// The terminal, which is restored when this is dropped.
-struct Shown {
-    terminal: DefaultTerminal,
-    input: Input,
-    has_colors: bool,
-}
+use crate::text::{self, List};
 
 /// What ended the table of a trace.
 enum Ended {
@@ -84,44 +75,6 @@ fn follow(config: &Config, view: &TopView, trace: &Path, signals: &Signals) -> R
             Ended::Replaced => choices = live.choices,
         }
         session = Session::open(config, view, Followed::open(config, trace)?)?;
-    }
-}
-
-impl Shown {
-    fn begin(config: &Config) -> Result<Self> {
-        if !Input::is_terminal() {
-            bail!(
-                "--top reads keys from standard input, which is not a terminal: add --once to print the table"
-            );
-        }
-        let has_colors = match config.color {
-            ColorChoice::Auto => AutoStream::choice(&io::stdout()) != ColorChoice::Never,
-            chosen => chosen != ColorChoice::Never,
-        };
-        memory::set_last_act(ratatui::restore);
-        // Without this, a failure could leave the terminal without echo.
-        let terminal = ratatui::try_init().inspect_err(|_| ratatui::restore());
-        let terminal = terminal.context("cannot use the terminal for --top")?;
-        Ok(Shown {
-            terminal,
-            input: Input::default(),
-            has_colors,
-        })
-    }
-
-    /// Gives the terminal back to the shell, until the shell continues this program.
-    fn suspend(&mut self) -> Result<()> {
-        ratatui::restore();
-        kill_process(getpid(), Signal::TSTP)?;
-        self.terminal = ratatui::try_init()?;
-        self.terminal.clear()?;
-        Ok(())
-    }
-}
-
-impl Drop for Shown {
-    fn drop(&mut self) {
-        ratatui::restore();
     }
 }
 
@@ -222,7 +175,8 @@ impl Live<'_> {
             Action::Judge => self.session.judge_now(),
             Action::Suspend => shown.suspend()?,
             Action::Filter(pattern) => self.session.set_pattern(pattern),
-            Action::OpenPage => self.open_page(),
+            Action::OpenProof => self.open_proof(),
+            Action::OpenWakeChain(row) => self.open_wake_chain(row, shown)?,
         }
         Ok(true)
     }
@@ -287,25 +241,62 @@ impl Live<'_> {
         };
     }
 
-    /// Opens the page about the selected entry, or a page with the reason why there is none.
-    fn open_page(&mut self) {
-        let Some(entry) = self.entries.first.get(self.choices.selected()) else {
+    /// Opens the page with the proof of the selected entry's verdict.
+    fn open_proof(&mut self) {
+        let Some(entry) = self.selected_entry() else {
             return;
         };
-        let mut lines = match proof::lines(
-            self.config,
-            self.view,
-            &mut self.session,
-            entry.id,
-            self.size.0,
-        ) {
-            Ok(lines) => lines,
-            Err(error) => vec![text::escape(&format!("{error:#}"))],
-        };
+        let (config, view, width) = (self.config, self.view, self.size.0);
+        let proof = proof::lines(config, view, &mut self.session, entry.id, width);
+        let mut lines = lines_or_reason(proof, width);
         if 1 < entry.count {
             let title = format!("The longest in this state, of {} here:", entry.count);
             lines.splice(0..0, [title, String::new()]);
         }
-        self.choices.mode = Mode::Page(TextPage { lines, first: 0 });
+        self.open(lines, Some(entry.id));
     }
+
+    /// Opens the page with the wakes that led to the state of a row, or of the selected row.
+    fn open_wake_chain(&mut self, row: Option<RowId>, shown: &mut Shown) -> Result<()> {
+        let selected = self.selected_entry().map(|entry| entry.id);
+        let Some(id) = row.or(selected) else {
+            return Ok(());
+        };
+        // A large trace takes some seconds.
+        self.open(
+            vec!["Reading the trace from its beginning".to_owned()],
+            None,
+        );
+        self.draw(shown)?;
+        let (config, view, width) = (self.config, self.view, self.size.0);
+        let chain = wake_chain::lines(config, view, &self.session, id, width);
+        self.open(lines_or_reason(chain, width), None);
+        Ok(())
+    }
+
+    fn selected_entry(&self) -> Option<Entry> {
+        self.entries.first.get(self.choices.selected()).copied()
+    }
+
+    fn open(&mut self, lines: Vec<String>, row: Option<RowId>) {
+        self.choices.mode = Mode::Page(TextPage {
+            lines,
+            first: 0,
+            row,
+        });
+    }
+}
+
+/// The lines of a page, or the reason why there is none, at most `width` columns wide.
+fn lines_or_reason(made: Result<Vec<String>>, width: u16) -> Vec<String> {
+    made.unwrap_or_else(|error| {
+        let reason = text::escape(&format!("{error:#}"));
+        let list = List {
+            first: "",
+            indent: "",
+            separator: " ",
+            items: &text::words(&reason),
+        };
+        list.lines(width.into())
+    })
 }

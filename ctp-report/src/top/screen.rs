@@ -214,7 +214,9 @@ fn below(screen: &Screen) -> String {
     } else {
         ""
     };
-    format!("h help  q quit  Enter why  / filter  g group  p pause  s sort: {sort}{reversed}")
+    format!(
+        "h help  q quit  Enter proof  w why  / filter  g group  p pause  s sort: {sort}{reversed}"
+    )
 }
 
 fn draw_page(buffer: &mut Buffer, area: Rect, page: &TextPage) {
@@ -229,7 +231,8 @@ fn draw_page(buffer: &mut Buffer, area: Rect, page: &TextPage) {
         more => format!("   {more} more lines below"),
     };
     let last = area.height.saturating_sub(BELOW);
-    let text = format!("Esc back  arrows, PgUp, PgDn scroll{more}");
+    let wakes = if page.row.is_some() { "  w why" } else { "" };
+    let text = format!("Esc back{wakes}  arrows, PgUp, PgDn scroll{more}");
     write(
         buffer,
         area,

@@ -9,10 +9,10 @@ use anyhow::{Result, anyhow};
 use serde_json::json;
 
 use crate::config::{Config, WhyView};
-use crate::document;
+use crate::document::{self, Output};
 use crate::evidence::selection::{is_admitted, notice};
 use crate::evidence::{self, Member};
-use crate::load::Model;
+use crate::load::{self, Input, Model};
 use crate::names::Names;
 use crate::text::Page;
 use crate::views::why::model::causes::Causes;
@@ -26,34 +26,76 @@ const MAX_SHOWN: usize = 10;
 /// # Errors
 /// If the trace cannot be read, `out` cannot be written, or the requested coroutine was not alive at the end.
 pub fn show(config: &Config, view: &WhyView, out: &mut dyn Write) -> Result<()> {
-    let mut causes = Causes::default();
-    let mut requested = Question::of(view.id.unwrap_or_default());
-    let (model, names) = document::read_with(
-        config,
-        |trace_model, record| {
-            causes.see(trace_model, record);
-            requested.see(record);
-        },
-        |_, _| {},
-    )?;
+    let input = load::open(config)?;
+    let history = History::read(&input, view)?;
+    let names = document::names(config, &input, &history.model);
+    report(config, view, (&history, &names), Output::of(config, out))
+}
+
+/// A trace, with the wakes that led to the present states of its coroutines.
+pub struct History {
+    model: Model,
+    causes: Causes,
+    question: Question,
+}
+
+impl History {
+    /// Reads a trace from its beginning, for a page about the coroutines that the view requests.
+    ///
+    /// # Errors
+    /// If the trace cannot be read, or has no coroutine.
+    pub fn read(input: &Input, view: &WhyView) -> Result<Self> {
+        let mut causes = Causes::default();
+        let mut question = Question::of(view.id.unwrap_or_default());
+        let model = input.model(
+            |trace_model, record| {
+                causes.see(trace_model, record);
+                question.see(record);
+            },
+            |_, _| {},
+        )?;
+        model.check_not_empty()?;
+        Ok(History {
+            model,
+            causes,
+            question,
+        })
+    }
+
+    /// Why there is no page about the requested coroutine.
+    fn not_found(&self) -> anyhow::Error {
+        let coroutines = self.model.trace_model.totals().coroutines;
+        anyhow!(
+            "{}; --stuck --ids and --last-words list those that were alive at the end",
+            self.question.why_not(coroutines)
+        )
+    }
+}
+
+/// Writes the page, for a trace that was read.
+///
+/// # Errors
+/// If the output cannot be written, or the requested coroutine was not alive at the end.
+pub fn report(
+    config: &Config,
+    view: &WhyView,
+    (history, names): (&History, &Names),
+    output: Output,
+) -> Result<()> {
+    let model = &history.model;
     let members: Vec<Member> = evidence::members(&model.trace_model, view.threshold).collect();
-    let context = Context::of(&model, &names, &causes, &members);
+    let context = Context::of(model, names, &history.causes, &members);
     let Some(id) = view.id else {
-        let chosen = chosen(config, (&model, &names), members);
-        return show_chosen(config, view, (&model, &names), (&context, &chosen), out);
+        let chosen = chosen(config, (model, names), members);
+        return show_chosen(config, view, (model, names), (&context, &chosen), output);
     };
     let member = members.iter().find(|(coroutine, _)| coroutine.id.0 == id);
     let why = member.and_then(|member| model::why(&context, member));
-    let why = why.ok_or_else(|| {
-        anyhow!(
-            "{}; --stuck --ids and --last-words list those that were alive at the end",
-            requested.why_not(model.trace_model.totals().coroutines)
-        )
-    })?;
-    document::write(
+    let why = why.ok_or_else(|| history.not_found())?;
+    document::write_to(
+        output,
         config,
-        (&model, &names),
-        out,
+        (model, names),
         || json!({ "why": why }),
         |page| text::page(page, &why),
     )
@@ -87,7 +129,7 @@ fn show_chosen(
     view: &WhyView,
     about: (&Model, &Names),
     (context, chosen): (&Context, &Chosen),
-    out: &mut dyn Write,
+    output: Output,
 ) -> Result<()> {
     let limit = if view.all_ids || config.json {
         usize::MAX
@@ -99,7 +141,7 @@ fn show_chosen(
         first.filter_map(|member| model::why(context, member))
     };
     let explained = || json!({ "explained": shown().collect::<Vec<Why>>() });
-    document::write(config, about, out, explained, |page| {
+    document::write_to(output, config, about, explained, |page| {
         let counts = (chosen.members.len(), chosen.all);
         notice::write(page, &config.filter, counts, "coroutines are selected")?;
         shown().try_for_each(|why| {

@@ -93,6 +93,23 @@ fn each_reading_returns_only_what_is_new() {
 }
 
 #[test]
+fn another_reading_has_what_came_after_the_trace_was_opened() {
+    let (bytes, config) = (bytes(), config());
+    let mut growing = Growing::start(&bytes[..400]);
+    let path = growing.path();
+    let followed = Followed::open(&config, &path).expect("a trace");
+    growing.write(&bytes[400..]);
+    let count = |input: &Input| {
+        let mut records = 0;
+        let model = input.model(|_, _| records += 1, |_, _| {});
+        model.expect("a trace");
+        records
+    };
+    assert_eq!(count(&followed.whole_input().expect("a file")), 40_002);
+    assert!(count(followed.input()) < 40_002);
+}
+
+#[test]
 fn a_trace_without_a_recorder_is_cut_off() {
     let (bytes, config) = (bytes(), config());
     let growing = Growing::start(&bytes[..bytes.len() / 2]);

@@ -1,3 +1,5 @@
+use ctp_trace::record::CoroutineId;
+
 use super::*;
 
 const SIZES: Sizes = Sizes {
@@ -102,12 +104,16 @@ fn invalid_patterns_are_rejected() {
 #[test]
 fn pages_are_scrolled_and_left() {
     let mut choices = choices();
-    assert!(matches!(choices.press(Key::Enter, SIZES), Action::OpenPage));
+    assert!(matches!(
+        choices.press(Key::Enter, SIZES),
+        Action::OpenProof
+    ));
     let lines = vec![String::new(); 15];
     let open = |first| {
         Mode::Page(TextPage {
             lines: lines.clone(),
             first,
+            row: None,
         })
     };
     choices.mode = open(0);
@@ -117,6 +123,27 @@ fn pages_are_scrolled_and_left() {
     assert_eq!(choices.mode, open(4));
     choices.press(Key::Char('q'), SIZES);
     assert_eq!(choices.mode, Mode::Table);
+}
+
+#[test]
+fn wakes_are_shown_of_a_row_or_of_the_row_of_a_page() {
+    let wakes = Key::Char('w');
+    let mut choices = choices();
+    let selected = choices.press(wakes, SIZES);
+    assert!(matches!(selected, Action::OpenWakeChain(None)));
+    let row = RowId::Coroutine(CoroutineId(7));
+    let page = |row| {
+        Mode::Page(TextPage {
+            row,
+            ..TextPage::default()
+        })
+    };
+    choices.mode = page(Some(row));
+    let of_page = choices.press(wakes, SIZES);
+    assert!(matches!(of_page, Action::OpenWakeChain(Some(shown)) if shown == row));
+    choices.mode = page(None);
+    assert!(matches!(choices.press(wakes, SIZES), Action::Draw));
+    assert_eq!(choices.mode, page(None));
 }
 
 #[test]

@@ -105,7 +105,7 @@ fn screen_of_40_columns() {
         "      4 STUCK?      3.0 s ..::read_frame",
         "     52 WAITING     3.0 s ..::read_frame",
         "",
-        "h help  q quit  Enter why  / filter  g g",
+        "h help  q quit  Enter proof  w why  / fi",
     ];
     let found = drawn(&summary(), &lines(), &choices(), (40, 10));
     assert_eq!(found, expected);
@@ -123,7 +123,7 @@ fn screen_of_80_columns() {
         "      4 STUCK?      3.0 s        13    4.2 ..::read_frame         fd 4 readable",
         "     52 WAITING     3.0 s        13    4.2 ..::read_frame         fd 52 readable",
         "",
-        "h help  q quit  Enter why  / filter  g group  p pause  s sort: verdict",
+        "h help  q quit  Enter proof  w why  / filter  g group  p pause  s sort: verdict",
     ];
     let found = drawn(&summary(), &lines(), &choices(), (80, 10));
     assert_eq!(found, expected);
@@ -164,6 +164,33 @@ fn verdicts_are_coloured_and_the_selection_is_reversed() {
     assert_eq!(verdicts, [Color::Red, Color::Yellow, Color::Reset]);
     let is_reversed = |y| buffer[(0, y)].modifier.contains(Modifier::REVERSED);
     assert_eq!([4, 5, 6, 7].map(is_reversed), [true, false, true, false]);
+}
+
+#[test]
+fn pages_name_their_keys() {
+    let mut choices = choices();
+    let row = RowId::Coroutine(CoroutineId(4));
+    let mut drawn_page = |row| {
+        choices.mode = Mode::Page(TextPage {
+            lines: ["a", "b", "c", "d"].map(str::to_owned).to_vec(),
+            first: 1,
+            row,
+        });
+        drawn(&summary(), &[], &choices, (70, 3))
+    };
+    let last = "Esc back  w why  arrows, PgUp, PgDn scroll   1 more lines below";
+    assert_eq!(drawn_page(Some(row)), ["b", "c", last]);
+    assert!(!drawn_page(None)[2].contains("w why"));
+}
+
+#[test]
+fn list_of_keys_fits_80_columns() {
+    let mut choices = choices();
+    choices.mode = Mode::Help;
+    let found = drawn(&summary(), &[], &choices, (80, 16));
+    let wakes = "w           show the page of --why: the wakes before, and what blocks the row";
+    assert!(found.iter().any(|line| line == wakes), "{found:#?}");
+    assert_eq!(found[14], "q, Ctrl-C   quit");
 }
 
 #[test]
