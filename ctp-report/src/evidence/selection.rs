@@ -178,16 +178,25 @@ impl Selection {
 
     /// Says how many coroutines are selected, unless all, and which time. `what` is the end of the sentence,
     /// as `coroutines are shown`.
-    pub fn notes(&self, what: &str) -> Vec<String> {
+    pub fn statements(&self, what: &str) -> Vec<String> {
         let ids = self.ids.as_ref();
-        let mut notes = Vec::new();
-        notes.extend(ids.map(|ids| notice::counts((ids.len(), self.all), what)));
-        notes.extend(self.has_period.then(|| notice::BEGAN.to_owned()));
-        notes.extend(self.time.as_ref().map(|_| match self.whole_spans {
+        let mut statements = Vec::new();
+        statements.extend(ids.map(|ids| notice::counts((ids.len(), self.all), what)));
+        statements.extend(self.has_period.then(|| notice::BEGAN.to_owned()));
+        statements.extend(self.time.as_ref().map(|_| match self.whole_spans {
             true => notice::ENDS.to_owned(),
             false => notice::PARTS.to_owned(),
         }));
-        notes
+        statements
+    }
+
+    /// The lines of a page with these [statements](Self::statements).
+    pub fn notes(&self, what: &str) -> Vec<String> {
+        let statements = self.statements(what);
+        statements
+            .iter()
+            .map(|statement| notice::line(statement))
+            .collect()
     }
 
     /// Writes how many coroutines are selected, unless all.

@@ -14,7 +14,7 @@ mod totals;
 use std::io::Write;
 
 use anyhow::{Result, bail};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::config::rules::Metric;
 use crate::config::{CheckView, Config, Detail};
@@ -31,6 +31,9 @@ use crate::views::check::model::{Checked, Facts};
 /// Why no value is known if a filter admits no coroutine. Such a check would pass whatever happened.
 const NONE: &str = "no coroutine matches the filters";
 
+/// The end of the sentence about the selected coroutines.
+const CHECKED: &str = "coroutines are checked";
+
 /// Writes the result of each rule. Returns whether a rule fails.
 ///
 /// # Errors
@@ -43,7 +46,7 @@ pub fn show(config: &Config, view: &CheckView, out: &mut dyn Write) -> Result<St
     let none = selection.has_none().then(|| NONE.to_owned());
     if let Some(why) = empty.err().or(none) {
         let all = model::all_unknown(&view.rules, &view.deny, &why);
-        save_junit(view, &model, &all, out)?;
+        save_junit(view, &model, (&all, &filtered(&selection)), out)?;
         return Ok(Status::Incomplete(why));
     }
     let all = check(view, &input, (&model, &names, &selection), collector)?;
@@ -100,27 +103,41 @@ fn write(
     all: &[Checked],
     out: &mut dyn Write,
 ) -> Result<()> {
-    if !save_junit(view, model, all, out)? {
+    let filtered = filtered(selection);
+    if !save_junit(view, model, (all, &filtered), out)? {
         return Ok(());
     }
-    let fields = || json!({ "rules": all });
+    let fields = || fields(all, &filtered);
     let is_verbose = config.detail == Detail::Verbose;
     document::write(config, (model, names), out, fields, |page| {
-        selection.write_as(page, "coroutines are checked")?;
+        selection.write_as(page, CHECKED)?;
         text::page(page, all, is_verbose)
     })
+}
+
+/// What was checked, if a filter is used.
+fn filtered(selection: &Selection) -> Vec<String> {
+    selection.statements(CHECKED)
+}
+
+fn fields(all: &[Checked], filtered: &[String]) -> Value {
+    let mut fields = json!({ "rules": all });
+    if !filtered.is_empty() {
+        fields["filtered"] = json!(filtered);
+    }
+    fields
 }
 
 /// Writes the JUnit file, if requested. Returns whether standard output is free for the page.
 fn save_junit(
     view: &CheckView,
     model: &Model,
-    all: &[Checked],
+    (all, filtered): (&[Checked], &[String]),
     out: &mut dyn Write,
 ) -> Result<bool> {
     let Some(path) = &view.junit else {
         return Ok(true);
     };
-    let file = junit::document(all, &model.program_name());
+    let file = junit::document((all, filtered), &model.program_name());
     output::save(path, file.as_bytes(), out)
 }

@@ -5,8 +5,8 @@ use crate::views::check::model::{self, Checked};
 use crate::views::check::range::Outcome;
 use crate::views::check::text;
 
-/// Writes the file. Names of the program are escaped.
-pub fn document(all: &[Checked], program: &str) -> String {
+/// Writes the file. Names of the program are escaped. `filtered` says what a filter selected.
+pub fn document((all, filtered): (&[Checked], &[String]), program: &str) -> String {
     let [failures, skipped] = [
         model::count(all, Outcome::Failed) + model::count(all, Outcome::NotKnown),
         model::count(all, Outcome::Skipped),
@@ -16,9 +16,20 @@ pub fn document(all: &[Checked], program: &str) -> String {
         all.len()
     );
     let cases: String = all.iter().map(|checked| case(checked, program)).collect();
+    let properties = properties(filtered);
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {counts}>\n  \
-         <testsuite name=\"ctp-report --check\" {counts}>\n{cases}  </testsuite>\n</testsuites>\n"
+         <testsuite name=\"ctp-report --check\" {counts}>\n{properties}{cases}  </testsuite>\n</testsuites>\n"
+    )
+}
+
+fn properties(filtered: &[String]) -> String {
+    if filtered.is_empty() {
+        return String::new();
+    }
+    let value = escape(&filtered.join("; "));
+    format!(
+        "    <properties>\n      <property name=\"filtered\" value=\"{value}\"/>\n    </properties>\n"
     )
 }
 
