@@ -1,5 +1,7 @@
 //! Turns the records of a trace into event records, as they are read.
 
+mod losses;
+
 use std::collections::HashMap;
 use std::io;
 
@@ -74,6 +76,11 @@ impl<'a> EventRecords<'a> {
                     self.event(coroutine, event);
                 }
             }
+            Record::EventCounts(event_counts) => {
+                if let Some(coroutine) = trace_model.get(event_counts.coroutine) {
+                    self.lost_at_the_end(coroutine, event_counts);
+                }
+            }
             Record::ThreadEvent(thread_event) => self.thread_event(trace_model, thread_event),
             _ => {}
         }
@@ -95,11 +102,7 @@ impl<'a> EventRecords<'a> {
         let (coroutine, judgement) = explained.member;
         let trace_model = &self.model.trace_model;
         let site = trace_model.place_of(coroutine);
-        let moment = Moment {
-            at: trace_model.end_of(coroutine.process),
-            pid: self.pid(coroutine.process),
-            tid: coroutine.last.map_or(0, |last| last.tid),
-        };
+        let moment = self.end_of(coroutine);
         let place = self.place(coroutine, site);
         let [verdict, confidence, state, reason] = [
             judgement.verdict.word(),
@@ -145,24 +148,6 @@ impl<'a> EventRecords<'a> {
                 self.add(EventClass::Death, moment, &[id, name]);
                 self.named.remove(&coroutine.id);
             }
-        }
-    }
-
-    /// Writes how many events are missing between the latest known event and this one.
-    fn lost_before(&mut self, coroutine: &Coroutine, event: &Event) {
-        let Some(last) = coroutine.last else {
-            return;
-        };
-        let expected = last.n.saturating_add(1 + u64::from(event.after_filtered));
-        let lost = event.n.saturating_sub(expected);
-        if 0 < lost {
-            let values = [
-                Value::U32(coroutine.id.0),
-                self.name(coroutine),
-                Value::U64(lost),
-            ];
-            let moment = self.moment(coroutine, event);
-            self.add(EventClass::EventsLost, moment, &values);
         }
     }
 
@@ -229,6 +214,15 @@ impl<'a> EventRecords<'a> {
             at: event.at,
             pid: self.pid(coroutine.process),
             tid: event.tid,
+        }
+    }
+
+    /// The end of the recording, or of the coroutine's process, on the thread of its latest known event.
+    fn end_of(&self, coroutine: &Coroutine) -> Moment {
+        Moment {
+            at: self.model.trace_model.end_of(coroutine.process),
+            pid: self.pid(coroutine.process),
+            tid: coroutine.last.map_or(0, |last| last.tid),
         }
     }
 

@@ -126,7 +126,7 @@ pub enum EventClass {
     ThreadBegin,
     /// A thread announced its end.
     ThreadEnd,
-    /// Events of a coroutine are missing before this time.
+    /// Events of a coroutine are missing between its record before, if there is one, and this time.
     EventsLost,
     /// Records of a thread are missing before this time.
     RecordsLost,

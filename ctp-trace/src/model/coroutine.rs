@@ -155,6 +155,17 @@ impl Coroutine {
                 .is_none_or(|last| last.n.checked_add(1) != Some(event.n))
     }
 
+    /// How many events are missing between the latest known event, if there is one, and the next known event.
+    pub fn lost_before(&self, next: &Event) -> u64 {
+        let gap = self.account.gap_before(next, self.last.as_ref());
+        gap.unwrap_or(0)
+    }
+
+    /// How many events are missing after the latest known event. The trace has these final counts next.
+    pub fn lost_at_the_end(&self, event_counts: &EventCounts) -> u64 {
+        self.account.lost_in_no_gap(event_counts)
+    }
+
     /// The number of missing events, if the latest known event may not be the last.
     pub(super) fn caveat(&self) -> Option<u64> {
         self.account.caveat(self.last.map(|event| event.n))

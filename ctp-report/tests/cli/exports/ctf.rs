@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::facts::{Sum, line_of};
-use super::{export_all, stderr, viewers};
+use super::{export, export_all, stderr, viewers};
 use crate::test_dir::TestDir;
 
 /// An event record, as babeltrace prints it.
@@ -135,8 +135,64 @@ fn event_records_agree_with_the_records() {
         if facts.is_complete {
             assert_eq!(waits(&records), facts.all_waits(), "{trace}");
         }
-        let is_lossy = records.iter().any(|record| record.class == "events_lost");
-        assert!(is_lossy || trace != "lossy");
+        let lost: u64 = losses(&records)
+            .iter()
+            .map(|(.., lost)| u64::from(*lost))
+            .sum();
+        assert!(
+            facts.lost.is_none_or(|known| known == lost),
+            "{trace} {lost}"
+        );
+    }
+}
+
+/// Coroutine, time and number of lost events, in the order of time.
+fn losses(records: &[EventRecord]) -> Vec<(u32, u64, u32)> {
+    let lost = records
+        .iter()
+        .filter(|record| record.class == "events_lost");
+    let lost = lost.map(|record| {
+        let [coroutine, lost] = ["coroutine", "lost"].map(|field| record.number(field));
+        (coroutine.unwrap(), record.at_ns, lost.unwrap())
+    });
+    lost.collect()
+}
+
+// CT-20
+#[test]
+fn losses_before_and_after_known_events_are_counted() {
+    let Some(root) = installed() else {
+        return;
+    };
+    let test_dir = TestDir::new();
+    export(&test_dir, "lossy_ends", "ctf");
+    let records = read(&root, &test_dir.path("lossy_ends"));
+    let end_ns = records.last().unwrap().at_ns;
+    let second_ns = 1_000_000_000;
+    let mut found = losses(&records);
+    found.sort_unstable();
+    let expected = [
+        (1, 2 * second_ns, 3),
+        (1, 3 * second_ns, 4),
+        (1, end_ns, 6),
+        (2, end_ns, 1),
+    ];
+    assert_eq!(found, expected);
+    assert!(4 * second_ns < end_ns);
+}
+
+// CT-20
+#[test]
+fn events_that_totals_include_are_not_lost() {
+    let Some(root) = installed() else {
+        return;
+    };
+    let test_dir = TestDir::new();
+    for (trace, expected) in [("summary", &[][..]), ("mixed", &[(2, 40)])] {
+        export(&test_dir, trace, "ctf");
+        let found = losses(&read(&root, &test_dir.path(trace)));
+        let found: Vec<_> = { found.iter() }.map(|(id, _, lost)| (*id, *lost)).collect();
+        assert_eq!(found, expected, "{trace}");
     }
 }
 

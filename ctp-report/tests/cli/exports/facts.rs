@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ctp_trace::model::Activity;
 use ctp_trace::record::{Act, Nanos, Place, Record, SiteId, ThreadEvent, Waker};
 use ctp_trace::verdict::THRESHOLD;
-use ctp_trace::{Reader, TraceModel};
+use ctp_trace::{Completeness, Reader, TraceModel};
 
 /// Number and total time of spans.
 pub type Sum = (u64, u64);
@@ -27,6 +27,8 @@ pub struct Facts {
     pub wakes: BTreeSet<(u64, u64)>,
     /// The coroutines that called `wake()`.
     pub wakers: BTreeSet<u32>,
+    /// How many events the final counts say are lost; `None` if not all records could be read.
+    pub lost: Option<u64>,
     /// Whether all events are known, so that each pair of events is a span.
     pub is_complete: bool,
 }
@@ -41,15 +43,18 @@ impl Facts {
         let mut places = BTreeMap::new();
         let mut model = TraceModel::new();
         let mut reader = Reader::new(bytes).unwrap();
+        let (mut lost, mut is_damaged) = (0, false);
         for record in reader.by_ref() {
             let Ok(record) = record else {
                 model.note_damage();
+                is_damaged = true;
                 continue;
             };
             match &record {
                 Record::Site(site) => drop(places.insert(site.id, place(&site.place))),
                 Record::Event(event) => drop(facts.coroutines.insert(event.coroutine.0)),
                 Record::ThreadEvent(event) => facts.note_wake(event),
+                Record::EventCounts(counts) => lost += counts.attempted - counts.recorded,
                 _ => {}
             }
             if let Some(span) = model.consume(&record) {
@@ -62,6 +67,8 @@ impl Facts {
             }
         }
         model.reconcile(&reader);
+        let is_whole = !is_damaged && reader.completeness() == Completeness::Whole;
+        facts.lost = is_whole.then_some(lost);
         facts.note_end(&model, &places);
         facts
     }

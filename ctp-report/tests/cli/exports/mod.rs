@@ -57,7 +57,7 @@ fn export(test_dir: &TestDir, trace: &str, format: &str) {
 }
 
 /// The traces to export: waits of all kinds, losses, damage, hostile names, and several processes.
-const TRACES: [&str; 14] = [
+const TRACES: [&str; 15] = [
     "lost_wakeup",
     "closed",
     "woken",
@@ -68,6 +68,7 @@ const TRACES: [&str; 14] = [
     "busy",
     "torn",
     "lossy",
+    "lossy_ends",
     "hostile",
     "truncated",
     "corrupt",

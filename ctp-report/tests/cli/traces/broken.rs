@@ -55,6 +55,29 @@ pub fn lossy() -> Vec<u8> {
     t.finish()
 }
 
+/// Events were lost before the first and after the last known event of a coroutine, and the end of another.
+pub fn lossy_ends() -> Vec<u8> {
+    let mut t = Trace::of("./lossy_ends");
+    let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
+    let waiting = t.peer(Dialect::Extended, "session", spawn, MS);
+    t.lose(waiting, 3);
+    t.run(waiting, 2 * SECOND, 4127);
+    t.lose(waiting, 4);
+    t.suspend(
+        waiting,
+        3 * SECOND,
+        4127,
+        wait(read, WaitKind::Readable, 10),
+    );
+    t.lose(waiting, 6);
+    let ended = t.born("request", spawn, MS);
+    t.run(ended, 4 * SECOND, 4127);
+    t.lose(ended, 1);
+    t.event_counts(ended, None, false);
+    t.event_counts(waiting, None, false);
+    t.finish()
+}
+
 /// Hostile names.
 pub fn hostile() -> Vec<u8> {
     let mut t = Trace::of("./x;y \x1b[2J");

@@ -91,6 +91,7 @@ fn of_faults() -> Vec<Named> {
         ("torn", broken::torn()),
         ("dubious", broken::dubious()),
         ("lossy", broken::lossy()),
+        ("lossy_ends", broken::lossy_ends()),
         ("leaks", leaks()),
         ("outlived", outlived()),
         ("crash", crash::on_a_known_thread()),

@@ -45,9 +45,7 @@ impl Account {
     pub(super) fn note_event(&mut self, event: &Event, last: Option<&Event>) -> Option<u64> {
         self.events += 1;
         self.uncertain = false;
-        let expected = last.map_or(self.earlier, |last| last.n.saturating_add(1));
-        let expected = expected.saturating_add(event.after_filtered.into());
-        let gap = event.n.checked_sub(expected);
+        let gap = self.gap_before(event, last);
         self.inexact |= gap.is_none();
         gap
     }
@@ -96,6 +94,20 @@ impl Account {
             self.not_recorded().max(self.gaps)
         };
         missing.saturating_add(self.unread_at_the_end())
+    }
+
+    /// The number of missing events between `last` and the next event; `None` if the event is out of order. A
+    /// flight recorder's events before the first event that it kept are not missing.
+    #[inline]
+    pub(super) fn gap_before(&self, event: &Event, last: Option<&Event>) -> Option<u64> {
+        let expected = last.map_or(self.earlier, |last| last.n.saturating_add(1));
+        let expected = expected.saturating_add(event.after_filtered.into());
+        event.n.checked_sub(expected)
+    }
+
+    /// The number of lost events that are in no gap, once the trace has these final counts.
+    pub(super) fn lost_in_no_gap(&self, event_counts: &EventCounts) -> u64 {
+        self.lost_given(event_counts).saturating_sub(self.gaps)
     }
 
     /// What [`lost`](Self::lost) is once the trace has these final counts.
