@@ -8,8 +8,10 @@ use crate::output::protobuf::Message;
 const IID: u64 = 1;
 const TEXT: u64 = 2;
 
-/// How many texts a table holds. Further texts are written each time, which bounds the memory.
+/// How many texts a table holds, and how many bytes they have. Further texts are written each time, which bounds
+/// the memory.
 const MAX_TEXTS: usize = 1 << 16;
+const MAX_BYTES: usize = 4 << 20;
 
 /// The texts of one kind.
 #[derive(Debug)]
@@ -17,6 +19,8 @@ pub struct Table {
     /// The field of `InternedData` for texts of this kind.
     field: u64,
     numbers: HashMap<String, u64>,
+    /// The bytes of all texts.
+    bytes: usize,
 }
 
 impl Table {
@@ -44,6 +48,7 @@ impl Table {
         Table {
             field,
             numbers: HashMap::new(),
+            bytes: 0,
         }
     }
 
@@ -52,9 +57,11 @@ impl Table {
         if let Some(number) = self.numbers.get(text) {
             return Some(*number);
         }
-        if MAX_TEXTS <= self.numbers.len() {
+        let bytes = self.bytes.saturating_add(text.len());
+        if MAX_TEXTS <= self.numbers.len() || MAX_BYTES < bytes {
             return None;
         }
+        self.bytes = bytes;
         let number = self.numbers.len() as u64 + 1;
         self.numbers.insert(text.to_owned(), number);
         let mut entry = Message::default();
@@ -68,6 +75,19 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // CT-21
+    #[test]
+    fn bytes_of_a_table_are_bounded() {
+        let mut table = Table::of_names();
+        let mut interned = Message::default();
+        let long = "n".repeat(MAX_BYTES - 1);
+        assert_eq!(table.number(&long, &mut interned), Some(1));
+        assert_eq!(table.number("ab", &mut interned), None);
+        assert_eq!(table.number("c", &mut interned), Some(2));
+        assert_eq!(table.number(&long, &mut interned), Some(1));
+        assert_eq!(table.number("d", &mut interned), None);
+    }
 
     #[test]
     fn texts_are_written_once_and_memory_is_bounded() {
