@@ -55,7 +55,7 @@ impl Charts {
         let (read, selection) = ((input, model, names), &self.selection);
         let timeline = self.population.draw(read, selection, threshold, None)?;
         let title = format!("{}: waiting time of its coroutines", model.program_name());
-        let flame = flame::draw_waits(self.folder, (model, names), selection, &title)?;
+        let flame = flame::draw_waits(self.folder, read, selection, &title)?;
         let timeline = [Graphic::timeline(timeline.svg)].into_iter();
         Ok(timeline.chain(flame.map(Graphic::flame)).collect())
     }

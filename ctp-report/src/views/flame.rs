@@ -4,6 +4,7 @@ pub mod model;
 mod pprof;
 pub mod samples;
 mod speedscope;
+mod stuck_waits;
 pub mod text;
 
 use std::io::Write;
@@ -14,11 +15,12 @@ use serde_json::{Value, json};
 use crate::config::{By, Config, FlameView, ProfileFormat, ProfileView};
 use crate::document::flame_graph::{self, Widths};
 use crate::evidence::selection::Selection;
-use crate::load::{self, Model};
+use crate::load::{self, Input, Model};
 use crate::names::Names;
 use crate::text::{escape, units};
 use crate::views::flame::model::{Folder, Stacks};
 use crate::views::flame::samples::Samples;
+use crate::views::flame::stuck_waits::StuckWaits;
 use crate::{document, output};
 
 /// Writes the stacks as a flame graph, as text, or as JSON.
@@ -26,8 +28,7 @@ use crate::{document, output};
 /// # Errors
 /// If the trace cannot be read, or a file cannot be written.
 pub fn show(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()> {
-    let mut folder = Folder::new(view.by);
-    let (model, names, selection) = read(config, &mut folder)?;
+    let (folder, (model, names, selection)) = read(config, Folder::new(view.by))?;
     let stacks = folder.finish(&model, &names, &selection);
     let message = write(&model, &stacks, view, out)?;
     if !config.json {
@@ -44,16 +45,46 @@ pub fn show(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()
 }
 
 /// Reads the trace, and adds its waits and runs to the folder.
-fn read(config: &Config, folder: &mut Folder) -> Result<(Model, Names, Selection)> {
+fn read(config: &Config, mut folder: Folder) -> Result<(Folder, (Model, Names, Selection))> {
     let input = load::open(config)?;
-    let read = document::read_selected(
+    let (model, names, selection) = document::read_selected(
         config,
         &input,
         |_, _| {},
         |trace_model, span| folder.add(trace_model, span),
     )?;
-    document::warn(&read.0);
-    Ok(read)
+    document::warn(&model);
+    let folder = marked(folder, (&input, &model), &selection)?;
+    Ok((folder, (model, names, selection)))
+}
+
+/// The folder of a trace that was read. If processes dropped stuck coroutines in order to end, the trace is
+/// read again, and their waits have the verdicts of just before.
+///
+/// # Errors
+/// If the trace cannot be read.
+fn marked(
+    folder: Folder,
+    (input, model): (&Input, &Model),
+    selection: &Selection,
+) -> Result<Folder> {
+    let Some(earlier) = input.before_shutdown(model)? else {
+        return Ok(folder);
+    };
+    let stuck = StuckWaits::of(&earlier);
+    if stuck.is_empty() {
+        return Ok(folder);
+    }
+    let mut folder = folder.marking(stuck);
+    input.model(
+        |_, _| {},
+        |trace_model, span| {
+            if let Some(part) = selection.clip(span) {
+                folder.add(trace_model, &part);
+            }
+        },
+    )?;
+    Ok(folder)
 }
 
 /// Writes the stacks of both waits and runs as a profile.
@@ -64,8 +95,7 @@ pub fn export(config: &Config, view: &ProfileView, out: &mut dyn Write) -> Resul
     if view.format == ProfileFormat::Pprof {
         output::refuse_terminal(view.output.as_deref(), "pprof")?;
     }
-    let mut folder = Folder::of_all();
-    let (model, names, selection) = read(config, &mut folder)?;
+    let (folder, (model, names, selection)) = read(config, Folder::of_all())?;
     document::notice(names.misses());
     let samples = Samples::of(folder, (&model, &names), &selection);
     if samples.0.is_empty() {
@@ -103,13 +133,14 @@ fn write_profile(
 /// Draws the time that a folder has added up. Returns `None` if no coroutine waited.
 ///
 /// # Errors
-/// If the graph cannot be drawn.
+/// If the trace cannot be read again, or the graph cannot be drawn.
 pub fn draw_waits(
     folder: Folder,
-    (model, names): (&Model, &Names),
+    (input, model, names): (&Input, &Model, &Names),
     selection: &Selection,
     title: &str,
 ) -> Result<Option<String>> {
+    let folder = marked(folder, (input, model), selection)?;
     let stacks = folder.finish(model, names, selection);
     if stacks.is_empty() {
         return Ok(None);

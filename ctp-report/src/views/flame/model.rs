@@ -12,6 +12,7 @@ use crate::evidence::resource;
 use crate::evidence::selection::Selection;
 use crate::load::Model;
 use crate::names::{Names, label};
+use crate::views::flame::stuck_waits::StuckWaits;
 
 /// The spans that a stack sums up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,7 +23,8 @@ pub struct Key {
     pub spawned: SiteId,
     /// What the coroutines were doing.
     pub activity: Activity,
-    /// The verdict of the coroutine, if the span had not ended when the recording did.
+    /// The verdict of the coroutine, if the span had not ended when the recording did, or if the coroutine was
+    /// stuck until its process dropped it in order to end.
     pub open: Option<Verdict>,
 }
 
@@ -40,6 +42,7 @@ pub struct Sum {
 pub struct Folder {
     /// Which spans count. `None`: all of them, also those without a length.
     by: Option<By>,
+    stuck: StuckWaits,
     sums: HashMap<Key, Sum>,
 }
 
@@ -51,6 +54,7 @@ impl Folder {
     pub fn new(by: By) -> Self {
         Folder {
             by: Some(by),
+            stuck: StuckWaits::default(),
             sums: HashMap::new(),
         }
     }
@@ -59,14 +63,25 @@ impl Folder {
     pub fn of_all() -> Self {
         Folder {
             by: None,
+            stuck: StuckWaits::default(),
             sums: HashMap::new(),
         }
     }
 
-    /// Adds a span that has ended.
+    /// An empty folder for the same spans, in which these waits have their verdicts.
+    pub fn marking(&self, stuck: StuckWaits) -> Self {
+        Folder {
+            by: self.by,
+            stuck,
+            sums: HashMap::new(),
+        }
+    }
+
+    /// Adds a span that has ended, after the trace model did.
     pub fn add(&mut self, trace_model: &TraceModel, span: &Span) {
         if let Some(coroutine) = trace_model.get(span.coroutine) {
-            self.count(coroutine, span.activity, None, span.length());
+            let open = self.stuck.ended_by_last_event(coroutine);
+            self.count(coroutine, span.activity, open, span.length());
         }
     }
 

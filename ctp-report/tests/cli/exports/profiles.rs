@@ -203,10 +203,16 @@ fn speedscope_weights_agree_with_the_records() {
 #[test]
 fn speedscope_marks_stuck_waits() {
     let test_dir = TestDir::new();
-    export(&test_dir, "lost_wakeup", "speedscope");
-    let document = speedscope(&fs::read(test_dir.path("lost_wakeup")).unwrap());
-    let mut frames = document.shared.frames.iter();
-    assert!(frames.any(|frame| frame.name.starts_with("(STUCK")));
+    // In the second, the program drops the stuck coroutines in order to end.
+    for trace in ["lost_wakeup", "shutdown"] {
+        export(&test_dir, trace, "speedscope");
+        let document = speedscope(&fs::read(test_dir.path(trace)).unwrap());
+        let mut frames = document.shared.frames.iter();
+        assert!(
+            frames.any(|frame| frame.name.starts_with("(STUCK")),
+            "{trace}"
+        );
+    }
 }
 
 // CT-20
@@ -216,10 +222,12 @@ fn pprof_labels_name_coroutines_and_verdicts() {
         return;
     }
     let test_dir = TestDir::new();
-    export(&test_dir, "lost_wakeup", "pprof");
-    let focus = "-tagfocus=verdict=STUCK";
-    let stuck = pprof(&test_dir, &["-raw", focus, "lost_wakeup"]);
-    let (waits, _) = pprof_totals(&stuck);
-    assert_eq!(waits.values().map(|sum| sum.0).sum::<u64>(), 47);
-    assert!(stuck.contains("coroutine:[session]"), "{stuck}");
+    for (trace, count, name) in [("lost_wakeup", 47, "session"), ("shutdown", 3, "reader")] {
+        export(&test_dir, trace, "pprof");
+        let focus = "-tagfocus=verdict=STUCK";
+        let stuck = pprof(&test_dir, &["-raw", focus, trace]);
+        let (waits, _) = pprof_totals(&stuck);
+        assert_eq!(waits.values().map(|sum| sum.0).sum::<u64>(), count);
+        assert!(stuck.contains(&format!("coroutine:[{name}]")), "{stuck}");
+    }
 }
