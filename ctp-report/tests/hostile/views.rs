@@ -1,13 +1,16 @@
 //! Traces for which a view could need far more memory than the trace: rows, names and proofs for each
 //! coroutine, place or group.
 
+use std::fs;
+use std::path::Path;
+
 use ctp_trace::Writer;
 use ctp_trace::record::*;
 
 use crate::room::{MIB, Room};
 
 /// Every view, and its document in JSON where there is one.
-const VIEWS: [&[&str]; 27] = [
+const VIEWS: [&[&str]; 30] = [
     &[],
     &["--verbose"],
     &["--json"],
@@ -30,6 +33,9 @@ const VIEWS: [&[&str]; 27] = [
     &["--html", "-"],
     &["--export", "jsonl"],
     &["--export", "chrome"],
+    &["--export", "perfetto", "-o", "tracks"],
+    &["--export", "otlp"],
+    &["--export", "ctf", "-o", "traces"],
     &["--check", "stuck>=0,busy>=0s,max(run,site=x)>=0s"],
     &["diff", "ctp.data", "ctp.data"],
     &["diff", "ctp.data", "ctp.data", "--json"],
@@ -136,7 +142,21 @@ fn names_of_a_mebibyte_are_cut_in_each_view() {
             let length = run.stdout.len();
             assert!(length < 1 << 20, "{view:?}: {length} bytes");
         }
+        for output in ["tracks", "traces"] {
+            let length = bytes(&room.path(output));
+            assert!((1..1 << 20).contains(&length), "{output}: {length} bytes");
+        }
     }
+}
+
+/// The size of a file, or of all files in a folder.
+fn bytes(path: &Path) -> u64 {
+    let metadata = fs::metadata(path).unwrap();
+    if metadata.is_file() {
+        return metadata.len();
+    }
+    let entries = fs::read_dir(path).unwrap();
+    entries.map(|entry| bytes(&entry.unwrap().path())).sum()
 }
 
 // CT-21
