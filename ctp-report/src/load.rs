@@ -160,6 +160,14 @@ impl Input<'_> {
         self.model_of(TraceModel::new(), |_| true, before, each)
     }
 
+    /// Reads the model again, for its spans. Views share the code of this reading, which is large.
+    ///
+    /// # Errors
+    /// As for [`model`](Self::model).
+    pub fn spans(&self, each: &mut dyn FnMut(&TraceModel, &Span)) -> Result<()> {
+        self.model(|_, _| {}, each).map(drop)
+    }
+
     /// Reads the model. If processes dropped waiting coroutines when they ended, the model shows
     /// the state just before.
     ///

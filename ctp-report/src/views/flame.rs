@@ -76,14 +76,11 @@ fn marked(
         return Ok(folder);
     }
     let mut folder = folder.marking(stuck);
-    input.model(
-        |_, _| {},
-        |trace_model, span| {
-            if let Some(part) = selection.clip(span) {
-                folder.add(trace_model, &part);
-            }
-        },
-    )?;
+    input.spans(&mut |trace_model, span| {
+        if let Some(part) = selection.clip(span) {
+            folder.add(trace_model, &part);
+        }
+    })?;
     Ok(folder)
 }
 

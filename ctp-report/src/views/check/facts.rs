@@ -100,16 +100,13 @@ pub fn durations<'r>(
     });
     let mut collected: Vec<Option<Collected>> = collected.collect();
     if collected.iter().any(Option::is_some) {
-        input.model(
-            |_, _| {},
-            |trace_model, span| {
-                let Some(span) = selection.clip(span) else {
-                    return;
-                };
-                let all = collected.iter_mut().flatten();
-                all.for_each(|collected| collected.add(trace_model, &span));
-            },
-        )?;
+        input.spans(&mut |trace_model, span| {
+            let Some(span) = selection.clip(span) else {
+                return;
+            };
+            let all = collected.iter_mut().flatten();
+            all.for_each(|collected| collected.add(trace_model, &span));
+        })?;
     }
     Ok(collected)
 }
