@@ -16,12 +16,12 @@ use std::future::{Future as _, poll_fn};
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use ctp_benches::memory::{Borrowed, Memory};
-use ctp_benches::{NoopWaker, anything_happens, this_program};
+use ctp_benches::{NoopWaker, anything_happens, callgrind, this_program};
 use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_HISTORY};
 use ctp_nostd::control::Control;
 use ctp_nostd::{Task, TracedExt as _, Wait};
@@ -56,8 +56,7 @@ fn main() -> ExitCode {
         perform(step, rounds.parse().expect("a number"));
         return ExitCode::SUCCESS;
     }
-    if Command::new("valgrind").arg("--version").output().is_err() {
-        println!("skipped: valgrind is not installed, so no instructions are counted");
+    if !callgrind::is_installed() {
         return ExitCode::SUCCESS;
     }
     let in_c = in_c::build_program();
@@ -124,25 +123,11 @@ fn count(
 ) -> (&'static str, u64) {
     let memory = Memory::new(*lanes, *mode);
     let [once, twice] = [ROUNDS, 2 * ROUNDS].map(|rounds| {
-        let mut command = Command::new("valgrind");
-        command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
-        command.arg(program);
+        let mut command = callgrind::command(program);
         command.args(["--do", step, &rounds.to_string()]);
-        collected(memory.lend(&mut command))
+        callgrind::instructions(memory.lend(&mut command))
     });
     (step, (twice - once) / u64::from(ROUNDS) / each)
-}
-
-/// The count that callgrind prints at the end.
-fn collected(command: &mut Command) -> u64 {
-    let output = command.output().expect("valgrind can be run");
-    let message = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{message}");
-    let count = message
-        .lines()
-        .find_map(|line| line.split_once("Collected : "));
-    let (_, count) = count.expect("callgrind prints a count");
-    count.trim().parse().expect("a number")
 }
 
 fn perform(step: &str, rounds: u32) {

@@ -1,5 +1,6 @@
 //! Shared by the benchmarks. Times are medians of many rounds, because machines are shared and noisy.
 
+pub mod callgrind;
 pub mod look;
 pub mod machine;
 pub mod memory;
