@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anstream::ColorChoice;
 use ctp_report::{
-    By, CheckView, Config, Detail, DiffView, ExportView, FlameView, Format, HtmlView, LeastChange,
-    ProfileFormat, ProfileView, SiteField, SitesView, Sort, StacksView, StuckView, TimelineView,
-    TrackFormat, TracksView, View, WhyView, Width, rules, run,
+    By, CheckView, Config, CtfView, Detail, DiffView, ExportView, FlameView, Format, HtmlView,
+    LeastChange, ProfileFormat, ProfileView, SiteField, SitesView, Sort, StacksView, StuckView,
+    TimelineView, TrackFormat, TracksView, View, WhyView, Width, rules, run,
 };
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::THRESHOLD;
@@ -23,8 +23,11 @@ pub fn report(bytes: &[u8]) {
     };
     let path = own_path();
     fs::write(&path, trace).expect("there is room in the temporary directory");
+    let folder = path.with_extension("folder");
     let id = u32::from(bytes[bytes.len() / 2]);
-    for view in views(id, &path) {
+    let mut views = views(id, &path);
+    views.push(ctf(folder.clone()));
+    for view in views {
         for (json, width) in [
             (false, Width::Full),
             (false, Width::Columns(40)),
@@ -36,6 +39,8 @@ pub fn report(bytes: &[u8]) {
         }
     }
     fs::remove_file(path).expect("the file is still there");
+    // There is no folder if the trace cannot be exported.
+    drop(fs::remove_dir_all(folder));
 }
 
 fn config(input: &Path, view: View, json: bool, width: Width) -> Config {
@@ -116,6 +121,14 @@ fn tracks(format: TrackFormat) -> View {
         format,
         threshold: THRESHOLD,
         output: None,
+    })
+}
+
+/// The Common Trace Format.
+fn ctf(output: PathBuf) -> View {
+    View::Ctf(CtfView {
+        output,
+        judged: stuck(None),
     })
 }
 
