@@ -169,7 +169,15 @@ impl Program {
     }
 
     /// What is said about each coroutine, ten seconds later.
-    fn reasons(mut self) -> Vec<&'static str> {
+    fn reasons(self) -> Vec<&'static str> {
+        let judged = self.model().judge(THRESHOLD).into_iter();
+        judged
+            .map(|(_, judgement)| judgement.reason.word())
+            .collect()
+    }
+
+    /// The state of the program, ten seconds later.
+    fn model(mut self) -> TraceModel {
         let counts = (0..COROUTINES as u32).filter(|id| self.events[*id as usize] > 0);
         let counts: Vec<Record> = counts
             .map(|id| {
@@ -191,10 +199,7 @@ impl Program {
         for record in &self.records {
             trace_model.consume(record);
         }
-        let judged = trace_model.judge(THRESHOLD).into_iter();
-        judged
-            .map(|(_, judgement)| judgement.reason.word())
-            .collect()
+        trace_model
     }
 }
 
@@ -235,21 +240,51 @@ fn a_thread_that_has_added_permits_may_do_so_again() {
     assert!(!program.reasons().contains(&"each-other"));
 }
 
+/// A worker waits for a permit after coroutines of this name that gave it permits have ended.
+fn worker_after_producers(producer: &str) -> Program {
+    let mut program = Program::new();
+    program.spawn(1, "worker");
+    for id in 2..12 {
+        program.spawn(id, producer);
+        program.is_given(1, PERMIT, id, 1);
+        program.end(id);
+    }
+    program.wait(1, PERMIT);
+    program
+}
+
 // CT-15
 #[test]
 fn producers_that_have_ended_may_get_successors() {
     // All coroutines may have the same name, as boxed futures do.
     for producer in ["producer", "worker"] {
-        let mut program = Program::new();
-        program.spawn(1, "worker");
-        for id in 2..12 {
-            program.spawn(id, producer);
-            program.is_given(1, PERMIT, id, 1);
-            program.end(id);
-        }
-        program.wait(1, PERMIT);
-        assert_eq!(program.reasons(), ["quiet"], "{producer}");
+        let reasons = worker_after_producers(producer).reasons();
+        assert_eq!(reasons, ["quiet"], "{producer}");
     }
+}
+
+// CT-15
+#[test]
+fn coroutines_that_ended_waits_may_all_have_ended() {
+    let have_ended = |program: Program| {
+        let model = program.model();
+        let worker = model.get(CoroutineId(1)).expect("was born");
+        model.have_wakers_ended(worker, &model.levels())
+    };
+    assert!(have_ended(worker_after_producers("producer")));
+    // The worker itself may be one of the producers.
+    assert!(!have_ended(worker_after_producers("worker")));
+    let mut with_another = worker_after_producers("producer");
+    with_another.spawn(12, "producer");
+    assert!(!have_ended(with_another));
+    let mut by_thread = worker_after_producers("producer");
+    by_thread.wake(1, Waker::Thread(THREAD));
+    by_thread.wait(1, PERMIT);
+    assert!(!have_ended(by_thread));
+    let mut woken_never = Program::new();
+    woken_never.spawn(1, "worker");
+    woken_never.wait(1, PERMIT);
+    assert!(!have_ended(woken_never));
 }
 
 // CT-15

@@ -244,6 +244,19 @@ impl TraceModel {
         }
     }
 
+    /// Whether all coroutines that ended waits at the place of this wait are known, and have ended. Others like
+    /// these may still be spawned.
+    pub fn have_wakers_ended(&self, coroutine: &Coroutine, levels: &Levels) -> bool {
+        let waking = coroutine.suspend().and_then(|wait| {
+            let number = self.places.find_number(wait.site, wait.wait)?;
+            self.places.get(number).all_waking_families()
+        });
+        let have_ended = waking.is_some_and(|waking| {
+            !waking.is_empty() && !waking.iter().any(|family| levels.living.has(*family))
+        });
+        have_ended && !self.missing.is_any(coroutine.process)
+    }
+
     /// Whether waits of coroutines like this one may be in totals only.
     pub(super) fn has_totals_only(&self, coroutine: &Coroutine) -> bool {
         coroutine.account.has_earlier_totals() || self.window().is_some()

@@ -55,6 +55,9 @@ pub struct Evidence {
     /// The usual waker at the place of the group, if recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usual_waker: Option<UsualWaker>,
+    /// Whether the wait is quiet, and all coroutines that ended such waits have ended.
+    #[serde(skip_serializing_if = "is_default")]
+    pub wakers_ended: bool,
     /// The coroutine that last woke the oldest member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_waker: Option<LastWaker>,
@@ -96,6 +99,8 @@ impl Evidence {
             blocks: context.behind.of_roots(all().map(|coroutine| coroutine.id)),
             joined_by: joined_by(model, members),
             usual_waker: usual_waker::of(model, names, oldest),
+            wakers_ended: matches!(judged.reason, Reason::Quiet(_))
+                && model.trace_model.have_wakers_ended(oldest, &context.levels),
             last_waker: last_waker::of(model, names, oldest),
             other_last_wakers: last_waker::others(oldest, all()),
             lost_records,

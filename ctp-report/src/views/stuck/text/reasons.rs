@@ -376,9 +376,12 @@ fn end_of(group: &Group) -> Nanos {
     Nanos(group.evidence.proof.steps.last().map_or(0, |end| end.at_ns))
 }
 
-/// For a quiet wait, says that nothing that ends waits of this kind has run since.
-fn quiet(reason: Reason) -> &'static str {
+/// For a quiet wait, says why no such wait has ended since.
+fn quiet(reason: Reason, group: &Group) -> &'static str {
     match reason {
+        Reason::Quiet(_) if group.evidence.wakers_ended => {
+            "; quiet: all coroutines that ended such waits have ended"
+        }
         Reason::Quiet(_) => "; quiet: nothing that ends such waits has run since",
         _ => "",
     }
@@ -406,7 +409,7 @@ fn compared(reason: Reason, usual: &Usual, age: &str, group: &Group) -> String {
         "{} after {caveat}{mean}{}{}",
         usual.usually(),
         now.unwrap_or_default(),
-        quiet(reason)
+        quiet(reason, group)
     )
 }
 
