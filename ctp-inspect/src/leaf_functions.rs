@@ -117,11 +117,6 @@ const OUTER: &[(LeafKind, &str, LeafKind)] = &[
     ),
     (
         LeafKind::Notification,
-        "async_lock::once_cell::",
-        LeafKind::Lock,
-    ),
-    (
-        LeafKind::Notification,
         "async_lock::semaphore::",
         LeafKind::Semaphore,
     ),

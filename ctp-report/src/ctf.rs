@@ -53,7 +53,8 @@ fn write(view: &CtfView, trace: &WholeTrace<'_>, folder: &Folder) -> Result<u64>
         names, selection, ..
     } = *trace;
     let start = &trace.whole.start;
-    let mut records = EventRecords::new(trace.model, names, Streams::new(folder, start));
+    let mut records =
+        EventRecords::new((trace.model, names), selection, Streams::new(folder, start));
     let judged = trace.read(|trace_model, record| {
         if selection.has_record(record) {
             records.take(trace_model, record);

@@ -113,7 +113,8 @@ impl Names {
     pub fn labels(&self) -> impl Iterator<Item = &Label> {
         let chains = self.awaits.values();
         let of_chains = chains.flat_map(|chain| chain.frames.iter().chain(&chain.outermost));
-        self.labels.values().chain(of_chains)
+        let of_places = self.labels.values().chain(self.leaves.values());
+        of_places.chain(of_chains)
     }
 
     /// The label of a place.

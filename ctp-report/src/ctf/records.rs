@@ -17,6 +17,7 @@ use crate::ctf::encoding::{self, Moment, Value};
 use crate::ctf::labels::Labels;
 use crate::ctf::schema::{EventClass, LabelSet};
 use crate::ctf::streams::Streams;
+use crate::evidence::selection::Selection;
 use crate::evidence::{proof, resource};
 use crate::load::Model;
 use crate::names::Names;
@@ -30,6 +31,7 @@ pub struct EventRecords<'a> {
     /// The coroutines, as their records number names.
     model: &'a Model,
     names: &'a Names,
+    selection: &'a Selection,
     pids: HashMap<ProcessId, u32>,
     labels: Labels,
     /// The labels of the coroutines that have not ended.
@@ -44,13 +46,19 @@ pub struct EventRecords<'a> {
 }
 
 impl<'a> EventRecords<'a> {
-    /// Creates event records. `model` is the result of an earlier pass over the same records.
-    pub fn new(model: &'a Model, names: &'a Names, streams: Streams<'a>) -> Self {
+    /// Creates event records. `model` is the result of an earlier pass over the same
+    /// records.
+    pub fn new(
+        (model, names): (&'a Model, &'a Names),
+        selection: &'a Selection,
+        streams: Streams<'a>,
+    ) -> Self {
         let processes = model.processes.iter();
         let pids = processes.map(|process| (process.id, process.pid));
         EventRecords {
             model,
             names,
+            selection,
             pids: pids.collect(),
             labels: Labels::default(),
             named: Map::default(),

@@ -59,7 +59,9 @@ impl WholeTrace<'_> {
     /// Returns the state just before processes dropped their coroutines, if any did.
     fn read_records(&self, take: impl FnMut(&TraceModel, &Record)) -> Result<Option<Model>> {
         let shutdowns = self.whole.trace_model.shutdowns();
-        if self.selection.has_all_coroutines() && !shutdowns.is_empty() {
+        // A damaged trace takes a reading of its own.
+        let is_whole = self.whole.damage.is_empty();
+        if is_whole && self.selection.has_all_coroutines() && !shutdowns.is_empty() {
             let earlier = self.input.model_with_shutdown(&shutdowns, take)?;
             return Ok(Some(earlier));
         }

@@ -113,10 +113,12 @@ impl<'p> Followed<'p> {
     pub fn whole_input(&self) -> Result<Input<'p>> {
         let path = self.input.path;
         let file = self.file.try_clone().with_context(|| name(path))?;
+        // The lock is checked first: what the writer adds before it releases the lock is in the file then.
+        let goes_on = is_written(&file);
         let metadata = file.metadata().with_context(|| name(path))?;
         Ok(Input {
             path,
-            goes_on: is_written(&file),
+            goes_on,
             bytes: Opened::File(TraceFile::new(file, &metadata)),
             imported: None,
             allowance: self.input.allowance.clone(),

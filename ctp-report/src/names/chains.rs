@@ -184,14 +184,27 @@ fn end_at_poll(functions: &mut Vec<Label>, user: &UserCode) {
     }
 }
 
-/// Whether the function is `<T as Future>::poll`, or such a function of a stream or of a reader.
+/// Traits with `poll` functions that programs implement for their own futures, streams, readers and writers.
+const POLLED: [&str; 5] = [
+    "core::future::",
+    "futures_core::",
+    "futures_io::",
+    "futures_sink::",
+    "tokio::io::",
+];
+
+/// Whether the function is `<T as Future>::poll`, or such a function of a stream, a reader or a writer. An `async`
+/// function of another trait may have a name like these.
 fn is_poll(label: &Label) -> bool {
     let function = label.function.as_deref().unwrap_or_default();
-    let method = function
+    let parts = function
         .strip_prefix('<')
-        .filter(|function| function.contains(" as "))
-        .and_then(|function| function.rsplit(">::").next());
-    method.is_some_and(|method| method.starts_with("poll"))
+        .and_then(|function| function.rsplit_once(" as "))
+        .and_then(|(_, function)| function.rsplit_once(">::"));
+    parts.is_some_and(|(of_trait, method)| {
+        let is_known = POLLED.iter().any(|known| of_trait.starts_with(known));
+        is_known && method.starts_with("poll")
+    })
 }
 
 /// Removes closures that a function passes to what it awaits, as `select!` does.
@@ -229,6 +242,7 @@ mod tests {
     #[test]
     fn awaiting_function_comes_before_own_leaf_futures() {
         let reply = "<app::Reply as core::future::future::Future>::poll";
+        let jobs = "<app::Worker as app::Source>::poll_jobs";
         let timeout = "<app::Timeout<F> as core::future::future::Future>::poll";
         for (functions, leaf, frames) in [
             (&[reply, "app::ask"][..], Some(reply), &["app::ask"][..]),
@@ -236,6 +250,7 @@ mod tests {
             // The async body that a future polls is the place, and so is a future that was spawned.
             (&["app::ask", timeout], None, &["app::ask", timeout]),
             (&[reply, timeout], None, &[reply, timeout]),
+            (&[jobs, "app::main"], None, &[jobs, "app::main"]),
             (
                 &["app::poll_all", "app::main"],
                 None,

@@ -33,7 +33,8 @@ pub struct Label {
     /// The functions into which this function was inlined, or that await this function, innermost first.
     #[serde(skip)]
     pub callers: Vec<String>,
-    /// The library function in which this function waits, if known.
+    /// The library function, or the `poll` function of the user's own leaf future, in which this function waits, if
+    /// known.
     #[serde(skip)]
     pub within: Option<String>,
     /// Module and offset, if there is no source position.

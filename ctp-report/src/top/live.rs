@@ -253,7 +253,9 @@ impl Live<'_> {
             let title = format!("The longest in this state, of {} here:", entry.count);
             lines.splice(0..0, [title, String::new()]);
         }
-        self.open(lines, Some(entry.id));
+        // Wakes of tasks are not recorded.
+        let has_wakes = matches!(entry.id, RowId::Coroutine(_));
+        self.open(lines, Some(entry.id).filter(|_| has_wakes));
     }
 
     /// Opens the page with the wakes that led to the state of a row, or of the selected row.
@@ -262,11 +264,9 @@ impl Live<'_> {
         let Some(id) = row.or(selected) else {
             return Ok(());
         };
-        // A large trace takes some seconds.
-        self.open(
-            vec!["Reading the trace from its beginning".to_owned()],
-            None,
-        );
+        // A large trace takes as long as with `--why`.
+        let message = "Reading the trace from its beginning; keys wait until then";
+        self.open(vec![message.to_owned()], None);
         self.draw(shown)?;
         let (config, view, width) = (self.config, self.view, self.size.0);
         let chain = wake_chain::lines(config, view, &self.session, id, width);

@@ -7,6 +7,7 @@ use super::row::RowId;
 use super::session::Session;
 use crate::config::filter::Filter;
 use crate::config::{Config, TopView, WhyView};
+use crate::document;
 use crate::views::why::{self, History};
 
 /// The lines of the page about a coroutine, at most `width` columns wide. Reads the trace from its beginning,
@@ -36,9 +37,11 @@ pub fn lines(
         threshold: view.threshold,
         all_ids: false,
     };
-    let history = History::read(&session.followed().whole_input()?, &view)?;
+    let input = session.followed().whole_input()?;
+    let history = History::read(&input, &view)?;
+    let names = document::names(&config, &input, &history.model);
     printed(width, |output| {
-        why::report(&config, &view, (&history, session.names()), output)
+        why::report(&config, &view, (&history, &names), output)
     })
 }
 

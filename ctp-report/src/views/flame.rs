@@ -58,8 +58,8 @@ fn read(config: &Config, mut folder: Folder) -> Result<(Folder, (Model, Names, S
     Ok((folder, (model, names, selection)))
 }
 
-/// The folder of a trace that was read. If processes dropped stuck coroutines in order to end, the trace is
-/// read again, and their waits have the verdicts of just before.
+/// The folder of a trace that was read. If processes dropped all coroutines in order to end, the trace is read
+/// again for the verdicts of just before, and if some were stuck, once more to mark their waits.
 ///
 /// # Errors
 /// If the trace cannot be read.
@@ -68,13 +68,14 @@ fn marked(
     (input, model): (&Input, &Model),
     selection: &Selection,
 ) -> Result<Folder> {
-    let Some(earlier) = input.before_shutdown(model)? else {
-        return Ok(folder);
-    };
-    let stuck = StuckWaits::of(&earlier);
-    if stuck.is_empty() {
+    if !folder.has_waits() {
         return Ok(folder);
     }
+    let earlier = input.before_shutdown(model)?;
+    let stuck = earlier.map(|earlier| StuckWaits::of(&earlier));
+    let Some(stuck) = stuck.filter(|stuck| !stuck.is_empty()) else {
+        return Ok(folder);
+    };
     let mut folder = folder.marking(stuck);
     input.spans(&mut |trace_model, span| {
         if let Some(part) = selection.clip(span) {

@@ -34,7 +34,8 @@ pub fn show(config: &Config, view: &WhyView, out: &mut dyn Write) -> Result<()> 
 
 /// A trace, with the wakes that led to the present states of its coroutines.
 pub struct History {
-    model: Model,
+    /// The state at the end of the trace.
+    pub model: Model,
     causes: Causes,
     question: Question,
 }

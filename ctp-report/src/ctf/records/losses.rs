@@ -26,7 +26,9 @@ impl EventRecords<'_> {
         } else {
             coroutine.lost_at_the_end(event_counts)
         };
-        self.events_lost(coroutine, moment, lost);
+        if self.selection.has_start(moment.at) {
+            self.events_lost(coroutine, moment, lost);
+        }
         // The coroutine may have ended by an event that is lost.
         self.named.remove(&coroutine.id);
     }

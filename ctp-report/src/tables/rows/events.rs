@@ -32,17 +32,10 @@ pub fn event(
             references.site(event.site),
             kind,
             number,
-            Value::count_or_null(coroutine.and_then(|coroutine| lost_before(coroutine, event))),
+            Value::count_or_null(coroutine.map(|coroutine| coroutine.lost_before(event))),
             references.process(process.unwrap_or_default()),
         ],
     );
-}
-
-/// The number of events that are lost between the latest known event and this event. `None` for the first known event.
-fn lost_before(coroutine: &Coroutine, event: &Event) -> Option<u64> {
-    let last = coroutine.last?.n;
-    let expected = last.saturating_add(1 + u64::from(event.after_filtered));
-    Some(event.n.saturating_sub(expected))
 }
 
 fn word(kind: EventKind) -> &'static str {

@@ -68,6 +68,11 @@ impl Folder {
         }
     }
 
+    /// Whether waits count, rather than runs only.
+    pub fn has_waits(&self) -> bool {
+        self.by != Some(By::Run)
+    }
+
     /// An empty folder for the same spans, in which these waits have their verdicts.
     pub fn marking(&self, stuck: StuckWaits) -> Self {
         Folder {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ctp_trace::model::Coroutine;
-use ctp_trace::record::CoroutineId;
+use ctp_trace::record::{CoroutineId, EventKind};
 use ctp_trace::verdict::{THRESHOLD, Verdict};
 
 use crate::load::Model;
@@ -32,9 +32,11 @@ impl StuckWaits {
         StuckWaits(waits.collect())
     }
 
-    /// The verdict, if the coroutine's latest event ended such a wait.
+    /// The verdict, if the coroutine's latest event is its death in such a wait.
     pub fn ended_by_last_event(&self, coroutine: &Coroutine) -> Option<Verdict> {
         let (n, verdict) = self.0.get(&coroutine.id)?;
-        (n.checked_add(1) == Some(coroutine.last?.n)).then_some(*verdict)
+        let last = coroutine.last?;
+        let has_died = last.kind == EventKind::Death && n.checked_add(1) == Some(last.n);
+        has_died.then_some(*verdict)
     }
 }
