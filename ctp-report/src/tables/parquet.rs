@@ -98,10 +98,10 @@ impl ParquetFiles {
     }
 
     fn flush_if_full(&mut self, table: TableId) -> Result<()> {
-        match GROUP_ROWS <= self.rows[table as usize][0].rows() {
-            true => self.flush(table),
-            false => Ok(()),
+        if self.rows[table as usize][0].rows() < GROUP_ROWS {
+            return Ok(());
         }
+        self.flush(table)
     }
 
     /// Passes the collected rows of a table to the thread.

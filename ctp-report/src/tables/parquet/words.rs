@@ -210,14 +210,78 @@ mod tests {
         }
     }
 
-    fn columns(table: &Table) -> Vec<Column> {
-        let mut columns = Column::of_table(table);
-        for (column, described) in columns.iter_mut().zip(table.columns) {
+    fn fill(columns: &mut [Column], value: impl Fn(usize, usize) -> Value<'static>) {
+        for (index, column) in columns.iter_mut().enumerate() {
             for row in 0..ROWS {
-                column.push(value(described.kind, described.is_nullable, row));
+                column.push(value(index, row));
             }
         }
+    }
+
+    fn of_words(table: &Table) -> impl Fn(usize, usize) -> Value<'static> {
+        |index, row| {
+            let column = &table.columns[index];
+            value(column.kind, column.is_nullable, row)
+        }
+    }
+
+    fn columns(table: &Table) -> Vec<Column> {
+        let mut columns = Column::of_table(table);
+        fill(&mut columns, of_words(table));
         columns
+    }
+
+    /// The texts of this column in all row groups of a file, which is written first.
+    fn read_back(groups: &[&dyn Fn(&mut Vec<Column>)], index: usize) -> Vec<Option<String>> {
+        let table = TableId::Events.table();
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("events.parquet");
+        let mut file =
+            TableFile::create(table, File::create(&path).expect("a file")).expect("a table");
+        let mut columns = Column::of_table(table);
+        for fill in groups {
+            fill(&mut columns);
+            file.write(&columns).expect("written");
+            columns.iter_mut().for_each(Column::clear);
+        }
+        file.finish().expect("written");
+        let reader =
+            SerializedFileReader::new(File::open(&path).expect("a file")).expect("a table");
+        assert_eq!(reader.num_row_groups(), groups.len());
+        let rows = reader.get_row_iter(None).expect("rows");
+        rows.map(|row| row.expect("a row").get_string(index).ok().cloned())
+            .collect()
+    }
+
+    #[test]
+    fn groups_of_many_texts_are_between_groups_of_few() {
+        const KIND: usize = 5;
+        let table = TableId::Events.table();
+        let many = |row: usize| format!("text {}", row % 700);
+        let few = |columns: &mut Vec<Column>| fill(columns, of_words(table));
+        let of_many = |columns: &mut Vec<Column>| {
+            let rest = of_words(table);
+            fill(columns, |index, row| {
+                if index == KIND {
+                    Value::Null
+                } else {
+                    rest(index, row)
+                }
+            });
+            columns[KIND].clear();
+            for row in 0..ROWS {
+                columns[KIND].push(Value::Text(&many(row)));
+            }
+        };
+        let expected = |row: usize| match row / ROWS {
+            1 => Some(many(row % ROWS)),
+            _ => text(row % ROWS).map(str::to_owned),
+        };
+        let read = read_back(&[&few, &of_many, &few], KIND);
+        assert_eq!(read.len(), 3 * ROWS);
+        for (row, read) in read.into_iter().enumerate() {
+            assert_eq!(read, expected(row), "{row}");
+        }
     }
 
     #[test]
