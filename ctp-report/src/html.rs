@@ -47,7 +47,7 @@ pub fn show(config: &Config, view: &HtmlView, out: &mut dyn Write) -> Result<()>
         title: &title,
         findings: &findings,
         table: &table,
-        graphics: &graphics(config, view, read, charts)?,
+        graphics: &graphics(config, view, read, (charts, earlier.as_ref()))?,
     });
     let is_file = output::save(&view.html, file.as_bytes(), out)?;
     let (path, rows) = (view.html.display(), table.describe());
@@ -76,12 +76,12 @@ fn table(model: &Model, names: &Names, view: &StuckView, filter: &Filter) -> Tab
 }
 
 /// The timeline and the flame graph of a recording, or the stacks that inspections found. `charts` are those
-/// of the whole trace.
+/// of the whole trace, and `earlier` is the model from just before a shutdown.
 fn graphics(
     config: &Config,
     view: &HtmlView,
     (input, model, names): (&Input, &Model, &mut Names),
-    charts: Charts,
+    (charts, earlier): (Charts, Option<&Model>),
 ) -> Result<Vec<Graphic>> {
     let config = &Config {
         filter: config.filter.for_graphics(),
@@ -93,9 +93,9 @@ fn graphics(
         return Ok(Vec::from_iter(drawn.map(Graphic::stacks)));
     }
     if config.filter.is_empty() {
-        return charts.draw((input, model, names), threshold);
+        return charts.draw((input, model, names), earlier, threshold);
     }
     let (.., selection) = document::select(config, input)?;
     let (model, charts) = Charts::read(input, config.filter.time, selection)?;
-    charts.draw((input, &model, names), threshold)
+    charts.draw((input, &model, names), earlier, threshold)
 }

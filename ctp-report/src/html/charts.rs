@@ -43,19 +43,21 @@ impl Charts {
         Ok((model, charts))
     }
 
-    /// Draws the timeline and the flame graph of the model that was read.
+    /// Draws the timeline and the flame graph of the model that was read. `earlier` is the model from just before
+    /// a shutdown.
     ///
     /// # Errors
     /// If the trace cannot be read, or no coroutine lived in the shown time.
     pub fn draw(
         self,
         (input, model, names): (&Input, &Model, &Names),
+        earlier: Option<&Model>,
         threshold: Nanos,
     ) -> Result<Vec<Graphic>> {
         let (read, selection) = ((input, model, names), &self.selection);
         let timeline = self.population.draw(read, selection, threshold, None)?;
         let title = format!("{}: waiting time of its coroutines", model.program_name());
-        let flame = flame::draw_waits(self.folder, read, selection, &title)?;
+        let flame = flame::draw_waits(self.folder, read, earlier, selection, &title)?;
         let timeline = [Graphic::timeline(timeline.svg)].into_iter();
         Ok(timeline.chain(flame.map(Graphic::flame)).collect())
     }

@@ -54,28 +54,28 @@ fn read(config: &Config, mut folder: Folder) -> Result<(Folder, (Model, Names, S
         |trace_model, span| folder.add(trace_model, span),
     )?;
     document::warn(&model);
-    let folder = marked(folder, (&input, &model), &selection)?;
+    let mut stuck = StuckWaits::default();
+    if folder.has_waits() {
+        stuck = StuckWaits::before_shutdown(&input, &model)?;
+    }
+    let folder = marked(folder, &input, stuck, &selection)?;
     Ok((folder, (model, names, selection)))
 }
 
-/// The folder of a trace that was read. If processes dropped all coroutines in order to end, the trace is read
-/// again for the verdicts of just before, and if some were stuck, once more to mark their waits.
+/// The folder of a trace that was read. If there are such waits of stuck coroutines, the trace is read again to
+/// mark them.
 ///
 /// # Errors
 /// If the trace cannot be read.
 fn marked(
     folder: Folder,
-    (input, model): (&Input, &Model),
+    input: &Input,
+    stuck: StuckWaits,
     selection: &Selection,
 ) -> Result<Folder> {
-    if !folder.has_waits() {
+    if stuck.is_empty() {
         return Ok(folder);
     }
-    let earlier = input.before_shutdown(model)?;
-    let stuck = earlier.map(|earlier| StuckWaits::of(&earlier));
-    let Some(stuck) = stuck.filter(|stuck| !stuck.is_empty()) else {
-        return Ok(folder);
-    };
     let mut folder = folder.marking(stuck);
     input.spans(&mut |trace_model, span| {
         if let Some(part) = selection.clip(span) {
@@ -128,17 +128,20 @@ fn write_profile(
     }))
 }
 
-/// Draws the time that a folder has added up. Returns `None` if no coroutine waited.
+/// Draws the time that a folder has added up. `earlier` is the model from just before a shutdown. Returns `None`
+/// if no coroutine waited.
 ///
 /// # Errors
 /// If the trace cannot be read again, or the graph cannot be drawn.
 pub fn draw_waits(
     folder: Folder,
     (input, model, names): (&Input, &Model, &Names),
+    earlier: Option<&Model>,
     selection: &Selection,
     title: &str,
 ) -> Result<Option<String>> {
-    let folder = marked(folder, (input, model), selection)?;
+    let stuck = earlier.map(StuckWaits::of).unwrap_or_default();
+    let folder = marked(folder, input, stuck, selection)?;
     let stacks = folder.finish(model, names, selection);
     if stacks.is_empty() {
         return Ok(None);

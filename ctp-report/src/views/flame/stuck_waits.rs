@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
+use anyhow::Result;
 use ctp_trace::model::Coroutine;
 use ctp_trace::record::{CoroutineId, EventKind};
 use ctp_trace::verdict::{THRESHOLD, Verdict};
 
-use crate::load::Model;
+use crate::load::{Input, Model};
 
 /// For each coroutine, the number of the event with which the wait began, and the verdict.
 #[derive(Debug, Default)]
@@ -16,6 +17,15 @@ impl StuckWaits {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The waits from just before processes dropped all coroutines in order to end, if any did.
+    ///
+    /// # Errors
+    /// If the trace cannot be read.
+    pub fn before_shutdown(input: &Input, model: &Model) -> Result<Self> {
+        let earlier = input.before_shutdown(model)?;
+        Ok(earlier.as_ref().map(Self::of).unwrap_or_default())
     }
 
     /// The waits at the end of a model that leaves out what came after the first drop.
