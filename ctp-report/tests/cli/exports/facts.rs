@@ -27,7 +27,7 @@ pub struct Facts {
     pub wakes: BTreeSet<(u64, u64)>,
     /// The coroutines that called `wake()`.
     pub wakers: BTreeSet<u32>,
-    /// How many events the final counts say are lost; `None` if not all records could be read.
+    /// How many events the report counts as lost; `None` if not all records could be read.
     pub lost: Option<u64>,
     /// Whether all events are known, so that each pair of events is a span.
     pub is_complete: bool,
@@ -43,7 +43,7 @@ impl Facts {
         let mut places = BTreeMap::new();
         let mut model = TraceModel::new();
         let mut reader = Reader::new(bytes).unwrap();
-        let (mut lost, mut is_damaged) = (0, false);
+        let mut is_damaged = false;
         for record in reader.by_ref() {
             let Ok(record) = record else {
                 model.note_damage();
@@ -54,7 +54,6 @@ impl Facts {
                 Record::Site(site) => drop(places.insert(site.id, place(&site.place))),
                 Record::Event(event) => drop(facts.coroutines.insert(event.coroutine.0)),
                 Record::ThreadEvent(event) => facts.note_wake(event),
-                Record::EventCounts(counts) => lost += counts.attempted - counts.recorded,
                 _ => {}
             }
             if let Some(span) = model.consume(&record) {
@@ -68,7 +67,7 @@ impl Facts {
         }
         model.reconcile(&reader);
         let is_whole = !is_damaged && reader.completeness() == Completeness::Whole;
-        facts.lost = is_whole.then_some(lost);
+        facts.lost = is_whole.then(|| model.lost());
         facts.note_end(&model, &places);
         facts
     }
