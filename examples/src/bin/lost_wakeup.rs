@@ -184,7 +184,11 @@ fn start_server(runtime: &Runtime, ground_truth: Arc<GroundTruth>) -> io::Result
 }
 
 /// Gives the descriptors of the readers that never resumed.
-fn print_address(address: SocketAddr, ground_truth: &GroundTruth) -> io::Result<Vec<RawFd>> {
+fn print_address(
+    address: SocketAddr,
+    ground_truth: &GroundTruth,
+    after_burst: Duration,
+) -> io::Result<Vec<RawFd>> {
     println!("serving {address}, {} clients", RESET + HEALTHY);
     let [burst, end] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
     let doomed = drive(connect(address, RESET)?, &burst);
@@ -204,15 +208,22 @@ fn print_address(address: SocketAddr, ground_truth: &GroundTruth) -> io::Result<
     reset(quiet)?;
     println!("burst: {RESET} clients reset");
 
-    visit(address, AFTER_BURST)?;
+    visit(address, after_burst)?;
     end.store(true, Ordering::Relaxed);
     let healthy = healthy.join().expect("no client panics")?;
     std::mem::forget(healthy); // their sessions are to be seen waiting at the end
     Ok(ground_truth.in_read_since_before(burst_at))
 }
 
-fn run(fixed: bool, truth: Option<String>) -> io::Result<()> {
-    let hangup = if fixed {
+/// What the program is asked for.
+struct Options {
+    fixed: bool,
+    truth: Option<String>,
+    after_burst: Duration,
+}
+
+fn run(options: Options) -> io::Result<()> {
+    let hangup = if options.fixed {
         Hangup::Wake
     } else {
         Hangup::CloseOnly
@@ -220,34 +231,47 @@ fn run(fixed: bool, truth: Option<String>) -> io::Result<()> {
     let runtime = Builder::new().workers(2).hangup(hangup).build()?;
     let ground_truth = Arc::new(GroundTruth::default());
     let address = start_server(&runtime, Arc::clone(&ground_truth))?;
-    let stuck = print_address(address, &ground_truth)?;
+    let stuck = print_address(address, &ground_truth, options.after_burst)?;
     std::mem::forget(runtime); // stopping would cancel the coroutines of interest
 
     let sessions = ground_truth.spawned.load(Ordering::Relaxed);
     let answered = ground_truth.answered.load(Ordering::Relaxed);
     println!("answered {answered} exchanges in {sessions} sessions");
     println!("ground truth: {} readers never resumed", stuck.len());
-    let Some(file) = truth else { return Ok(()) };
+    let Some(file) = options.truth else {
+        return Ok(());
+    };
     let mut lines: String = stuck.iter().map(|fd| format!("stuck {fd}\n")).collect();
     lines += &format!("healthy {HEALTHY}\nsessions {sessions}\nanswered {answered}\n");
     std::fs::write(file, lines)
 }
 
-fn main() -> ExitCode {
-    ctp::attach();
-    let (mut fixed, mut truth) = (false, None);
+/// What the arguments ask for; `None` if they are not understood.
+fn options() -> Option<Options> {
+    let mut options = Options {
+        fixed: false,
+        truth: None,
+        after_burst: AFTER_BURST,
+    };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
-        match (arg.as_str(), &mut truth) {
-            ("--fixed", _) => fixed = true,
-            ("--truth", None) if args.len() > 0 => truth = args.next(),
-            _ => {
-                eprintln!("usage: lost_wakeup [--fixed] [--truth FILE]");
-                return ExitCode::from(2);
-            }
+        match arg.as_str() {
+            "--fixed" => options.fixed = true,
+            "--truth" => options.truth = Some(args.next()?),
+            "--after" => options.after_burst = Duration::from_secs(args.next()?.parse().ok()?),
+            _ => return None,
         }
     }
-    match run(fixed, truth) {
+    Some(options)
+}
+
+fn main() -> ExitCode {
+    ctp::attach();
+    let Some(options) = options() else {
+        eprintln!("usage: lost_wakeup [--fixed] [--truth FILE] [--after SECONDS]");
+        return ExitCode::from(2);
+    };
+    match run(options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("lost_wakeup: {error}");

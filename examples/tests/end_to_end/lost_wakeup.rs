@@ -61,7 +61,9 @@ fn the_47_are_reported_once_while_the_program_runs() {
     let directory = tempdir().expect("room");
     let triggers = "stuck:500ms,exit:nonzero";
     let flags = ["--flight-recorder=256K", "--snapshot-on", triggers];
-    let recorded = record_with(&flags, directory.path(), "lost_wakeup", &[]);
+    // Checks of a flight recorder have the lowest priority, and may take seconds on a busy machine.
+    let arguments = ["--after", "12"];
+    let recorded = record_with(&flags, directory.path(), "lost_wakeup", &arguments);
     let message = String::from_utf8_lossy(&recorded.stderr);
     let line = line_of(SOURCE, "conn.read(&mut buf).await");
     let expected = format!("47 stuck at examples/src/bin/lost_wakeup.rs:{line} ");

@@ -261,7 +261,7 @@ programs! {
     zoo_timeout zoo_unclosed zoo_renumbered zoo_own_table zoo_unread zoo_unarmed zoo_quiet zoo_chatty zoo_panic
     zoo_guard_awaited zoo_guard_dropped zoo_blocking_tokio zoo_lifo zoo_smol zoo_smol_lost zoo_join_cycle_smol zoo_unordered
     zoo_read_twice zoo_long_read
-    zoo_once_cell zoo_own_leaf zoo_own_queue zoo_timeout_lock zoo_select_idle zoo_full_channels
+    zoo_own_queue zoo_once_cell zoo_own_leaf zoo_timeout_lock zoo_select_idle zoo_full_channels
     zoo_forgotten_permits
     zoo_service zoo_closed_early zoo_hang_after_load zoo_both_send zoo_no_progress
     zoo_event_loop
