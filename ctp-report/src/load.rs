@@ -189,9 +189,12 @@ impl Input<'_> {
         if shutdowns.is_empty() {
             return Ok(None);
         }
+        self.model_before(shutdowns).map(Some)
+    }
+
+    fn model_before(&self, shutdowns: Shutdowns) -> Result<Model> {
         let earlier = TraceModel::before(shutdowns);
         self.model_of(earlier, |_| true, |_, _| {}, |_, _| {})
-            .map(Some)
     }
 
     /// Reads all records, and passes each to `before`, as [`model`](Self::model) does. Returns the state just before the
@@ -216,18 +219,12 @@ impl Input<'_> {
         };
         let mut reader = self.reader()?;
         let mut model = self.read(&mut reader, TraceModel::new(), |_| true, see, |_, _| {})?;
-        match earlier {
-            // The other model does not know which parts of a damaged trace are missing.
-            Some(earlier) if model.damage.is_empty() => model.trace_model = earlier,
-            _ => {
-                return self.model_of(
-                    TraceModel::before(shutdowns.clone()),
-                    |_| true,
-                    |_, _| {},
-                    |_, _| {},
-                );
-            }
-        }
+        let earlier = earlier.filter(|_| model.damage.is_empty());
+        // The other model does not know which parts of a damaged trace are missing.
+        let Some(earlier) = earlier else {
+            return self.model_before(shutdowns.clone());
+        };
+        model.trace_model = earlier;
         model.complete(&reader);
         Ok(model)
     }

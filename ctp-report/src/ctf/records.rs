@@ -46,8 +46,7 @@ pub struct EventRecords<'a> {
 }
 
 impl<'a> EventRecords<'a> {
-    /// Creates event records. `model` is the result of an earlier pass over the same
-    /// records.
+    /// Creates event records. `model` is the result of an earlier pass over the same records.
     pub fn new(
         (model, names): (&'a Model, &'a Names),
         selection: &'a Selection,

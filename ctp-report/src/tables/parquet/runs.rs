@@ -33,7 +33,7 @@ fn pack<'n>(numbers: &'n [u32], bits: u8, encoded: &mut Vec<u8>) -> &'n [u32] {
             .iter()
             .enumerate()
             .map(place)
-            .fold(0, |all, one| all | one);
+            .fold(0, |word, bits| word | bits);
         encoded.extend_from_slice(&word.to_le_bytes()[..usize::from(bits)]);
     }
     rest
