@@ -200,7 +200,7 @@ fn compare(program: &str, truth: &[[&str; 3]], fate: &str, message: &BTreeMap<St
     let names: Vec<&str> = names.filter(|name| !victims.contains(name)).collect();
     let mut expected: Vec<&str> = known.iter().map(|texts| texts[1]).collect();
     expected.sort_unstable();
-    assert_eq!(names, expected, "{program}: {message:?}");
+    assert_eq!(names, expected, "{program}, {fate}");
     for [_, name, number] in known {
         let group = message[*name];
         match std::env::var_os("CTP_BLESS") {

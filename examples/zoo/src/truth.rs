@@ -2,16 +2,25 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Names of coroutines that wait, and the lines where they do.
 #[derive(Clone, Debug, Default)]
-pub struct GroundTruth(Arc<Mutex<BTreeMap<String, u32>>>);
+pub struct GroundTruth(Arc<Mutex<Waits>>);
 
 /// While this value lives, a coroutine is in a wait.
 #[derive(Debug)]
 pub struct Waiting {
     truth: GroundTruth,
     name: String,
+    since: Instant,
+}
+
+#[derive(Debug, Default)]
+struct Waits {
+    lines: BTreeMap<String, u32>,
+    /// The longest wait that ended.
+    longest: Duration,
 }
 
 impl GroundTruth {
@@ -22,11 +31,21 @@ impl GroundTruth {
 
     /// Notes that this coroutine begins to wait at a line of its program.
     pub fn enter(&self, name: &str, line: u32) -> Waiting {
-        self.all().insert(name.to_owned(), line);
+        self.waits().lines.insert(name.to_owned(), line);
         Waiting {
             truth: self.clone(),
             name: name.to_owned(),
+            since: Instant::now(),
         }
+    }
+
+    /// Sleeps for at least this long, and for three times the longest wait that has ended, up to 20 s.
+    ///
+    /// On a busy machine, waits that end may take seconds. Waits that never end are far beyond those
+    /// only after more time.
+    pub fn let_wait(&self, at_least: Duration) {
+        let longest = self.waits().longest;
+        std::thread::sleep((3 * longest).min(Duration::from_secs(20)).max(at_least));
     }
 
     /// Prints the coroutines that never returned: `stuck NAME LINE` if they should have, else
@@ -42,7 +61,7 @@ impl GroundTruth {
         should_have: impl Fn(&str) -> bool,
         is_victim: impl Fn(&str) -> bool,
     ) {
-        for (name, line) in self.all().iter() {
+        for (name, line) in &self.waits().lines {
             let fate = if should_have(name) {
                 "stuck"
             } else if is_victim(name) {
@@ -54,13 +73,15 @@ impl GroundTruth {
         }
     }
 
-    fn all(&self) -> MutexGuard<'_, BTreeMap<String, u32>> {
+    fn waits(&self) -> MutexGuard<'_, Waits> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.truth.all().remove(&self.name);
+        let mut waits = self.truth.waits();
+        waits.lines.remove(&self.name);
+        waits.longest = waits.longest.max(self.since.elapsed());
     }
 }

@@ -104,7 +104,7 @@ fn main() -> io::Result<()> {
     while done.load(Relaxed) < 8 {
         std::thread::sleep(Duration::from_millis(10));
     }
-    std::thread::sleep(Duration::from_secs(4));
+    truth.let_wait(Duration::from_secs(4));
     truth.record(|name| !name.ends_with('3'));
     // Stopping the runtime would cancel the coroutines of interest.
     std::mem::forget(runtime);

@@ -51,7 +51,7 @@ fn main() -> io::Result<()> {
         let worker = work(queue.clone(), name.clone(), truth.clone(), forgets);
         runtime.spawn(worker.traced_as(&name));
     }
-    std::thread::sleep(Duration::from_secs(6));
+    truth.let_wait(Duration::from_secs(6));
     truth.record(|_| forgets);
     // Stopping the runtime would cancel the coroutines of interest.
     std::mem::forget((runtime, jobs));

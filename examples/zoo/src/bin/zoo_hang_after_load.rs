@@ -72,7 +72,7 @@ fn main() -> io::Result<()> {
         }
         sleep(Duration::from_millis(5));
     }
-    sleep(Duration::from_millis(3500));
+    truth.let_wait(Duration::from_millis(3500));
     truth.record(|name| name.starts_with("handler") && !name.ends_with("idle"));
     // Exits without cancelling tasks.
     std::process::exit(0)

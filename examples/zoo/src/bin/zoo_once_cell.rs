@@ -63,7 +63,7 @@ fn main() -> io::Result<()> {
         runtime.spawn(request.traced_as(&name));
     }
     runtime.spawn(ticks().traced_as("ticks"));
-    std::thread::sleep(Duration::from_secs(4));
+    settings.truth.let_wait(Duration::from_secs(4));
     settings.truth.record(|_| true);
     // Stopping the runtime would cancel the coroutines of interest.
     std::mem::forget(runtime);

@@ -115,7 +115,7 @@ fn main() -> io::Result<()> {
         let ask = ask(number, truth.clone());
         runtime.spawn(ask.traced_as(&format!("ask-{number}")));
     }
-    std::thread::sleep(Duration::from_secs(5));
+    truth.let_wait(Duration::from_secs(5));
     truth.record(|name| matches!(name, "pass-0" | "pass-1" | "ask-0" | "ask-1"));
     // Stopping the runtime would cancel the coroutines of interest.
     std::mem::forget(runtime);

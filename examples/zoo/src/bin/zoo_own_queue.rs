@@ -55,7 +55,7 @@ fn main() -> io::Result<()> {
         let rounds = if i == WITH_ROOM { u32::MAX } else { ROUNDS };
         runtime.spawn(janitor(room, rounds));
     }
-    std::thread::sleep(Duration::from_secs(4));
+    truth.let_wait(Duration::from_secs(4));
     truth.record(|name| name != format!("worker-{WITH_ROOM}"));
     // Stopping the runtime would cancel the coroutines of interest.
     std::mem::forget(runtime);

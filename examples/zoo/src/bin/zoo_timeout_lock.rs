@@ -50,7 +50,7 @@ fn main() -> io::Result<()> {
         runtime.spawn(modest.traced_as(&name));
     }
     runtime.spawn(greedy(lock));
-    std::thread::sleep(Duration::from_secs(4));
+    truth.let_wait(Duration::from_secs(4));
     truth.record(|name| name.starts_with("patient"));
     // Stopping the runtime would cancel the coroutines of interest.
     std::mem::forget(runtime);
