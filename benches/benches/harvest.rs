@@ -6,7 +6,7 @@ use std::hint::black_box;
 use ctp_benches::median_ns;
 use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::{Linux, Platform, Probe, Region, Wait};
-use ctp_record::harvest::{Harvest, Numbers, Outside, Peer, Sink};
+use ctp_record::harvest::{Harvest, Outside, Sink, StationProcess, TraceNumbers};
 use ctp_trace::record::{ProcessId, Record};
 use memmap2::MmapMut;
 
@@ -30,7 +30,7 @@ unsafe impl Platform for Quiet {
 struct Away;
 
 #[derive(Default)]
-struct NullSink(Numbers);
+struct NullSink(TraceNumbers);
 
 impl Sink for Away {
     fn take(&mut self, record: Record) {
@@ -39,11 +39,11 @@ impl Sink for Away {
 }
 
 impl Outside for NullSink {
-    fn numbers(&mut self) -> &mut Numbers {
+    fn numbers(&mut self) -> &mut TraceNumbers {
         &mut self.0
     }
 
-    fn process(&mut self, _: Peer, _: &mut dyn Sink) -> ProcessId {
+    fn process(&mut self, _: StationProcess, _: &mut dyn Sink) -> ProcessId {
         ProcessId(1)
     }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::{Coroutine, Local, Platform, Probe, Region, Wait};
-use ctp_record::harvest::{Harvest, Numbers, Outside, Peer, Sink};
+use ctp_record::harvest::{Harvest, Outside, Sink, StationProcess, TraceNumbers};
 use ctp_trace::record::{Event, ProcessId, Record, Start};
 use ctp_trace::{ChunkWriter, Composer};
 use memmap2::MmapMut;
@@ -55,14 +55,14 @@ unsafe impl Platform for Alone {
 }
 
 #[derive(Default)]
-struct NullSink(Numbers);
+struct NullSink(TraceNumbers);
 
 impl Outside for NullSink {
-    fn numbers(&mut self) -> &mut Numbers {
+    fn numbers(&mut self) -> &mut TraceNumbers {
         &mut self.0
     }
 
-    fn process(&mut self, _: Peer, _: &mut dyn Sink) -> ProcessId {
+    fn process(&mut self, _: StationProcess, _: &mut dyn Sink) -> ProcessId {
         ProcessId(1)
     }
 

@@ -25,7 +25,7 @@ use crate::async_task::active::ActiveLists;
 use crate::async_task::header::TaskHeader;
 use crate::async_task::index::VtableIndex;
 use crate::async_task::pass::{Headers, Pass};
-use crate::finder::{Finder, Found, FoundTask};
+use crate::finder::{Finder, FoundTask, FoundTasks};
 use crate::references::collected::CollectedWords;
 use crate::references::{self, ReferenceSearch, References};
 use crate::scan::{Scan, WritableMemory};
@@ -43,10 +43,10 @@ pub struct AsyncTaskFinder {
 }
 
 impl Finder for AsyncTaskFinder {
-    fn find(&mut self, target: &dyn Target, stacks: &StackRanges) -> Found {
+    fn find(&mut self, target: &dyn Target, stacks: &StackRanges) -> FoundTasks {
         self.index.refresh(target, &mut self.scan);
         if self.index.vtables.is_empty() {
-            return Found::default();
+            return FoundTasks::default();
         }
         let memory = WritableMemory::of(target, MAX_BYTES);
         let pass = Pass::new(target, stacks, &mut self.index, &memory);
@@ -58,7 +58,7 @@ impl Finder for AsyncTaskFinder {
         headers.retain(|address, task| task.is_proven_by(&references[address]));
         drop_ended(target, &mut headers);
         let tasks = self.tasks(target, &headers, references);
-        Found {
+        FoundTasks {
             runtimes: self.runtimes(!tasks.is_empty()),
             tasks,
             gaps: memory.gaps(unreadable),

@@ -1,4 +1,4 @@
-//! [`Awaits`]: what each task awaits, and which locks it holds, read from its future.
+//! [`AwaitReader`]: what each task awaits, and which locks it holds, read from its future.
 //!
 //! The debug info has the layout of every future. The memory of a future says which `.await` the future has reached,
 //! and contains the future that is awaited there. The chain ends at a future of a library, such as a timer.
@@ -42,15 +42,15 @@ use leaf::Awaited;
 use pages::{PagePool, Pages};
 use view::{Value, View};
 use waker::{Registered, WakerOwner};
-use walk::Walk;
+use walk::AwaitWalk;
 
 pub use boxed::{BoxedFuture, BoxedState};
 pub use held_boxes::FutureMemory;
 pub use root::RootFuture;
-pub use task::{TaskFuture, TaskMemory};
+pub use task::{StoredTask, TaskFuture};
 
 /// Reads the await stacks of tasks.
-pub struct Awaits {
+pub struct AwaitReader {
     types: Types,
     /// The descriptors that epoll watches, by the registered value.
     descriptors: RefCell<HashMap<u64, u32>>,
@@ -122,7 +122,7 @@ const MAX_WRAPPERS: usize = 8;
 /// How many times a future is read if it changes during each reading.
 const MAX_READINGS: u32 = 3;
 
-impl Awaits {
+impl AwaitReader {
     /// Reads debug info from files in `search_paths`. Opens none yet.
     pub fn new(search_paths: SearchPaths) -> Self {
         Self {
@@ -223,7 +223,7 @@ impl Awaits {
         tasks: &dyn Fn(u64) -> Option<TaskId>,
     ) -> TaskAwaits {
         let descriptors = self.descriptors.borrow();
-        let mut found = Walk::new(view, owner, tasks, &descriptors).run(future);
+        let mut found = AwaitWalk::new(view, owner, tasks, &descriptors).run(future);
         if found.name.is_empty() {
             found.name = view
                 .layout(future)

@@ -20,12 +20,12 @@ pub mod pointers;
 pub mod referrers;
 pub mod vtables;
 
-use crate::awaits::Awaits;
+use crate::awaits::AwaitReader;
 use crate::boxed::arrays::Arrays;
-use crate::boxed::held::Held;
+use crate::boxed::held::HeldFutures;
 use crate::boxed::live::LiveBox;
 use crate::boxed::owners::{Holder, Owners, TaskMemory};
-use crate::boxed::places::Places;
+use crate::boxed::places::MemoryUses;
 use crate::boxed::referrers::{Referrers, Searched};
 use crate::boxed::vtables::FutureVtables;
 use crate::glibc_heap::Heaps;
@@ -57,7 +57,7 @@ pub type Memory<'m> = (&'m dyn Target, &'m StackRanges, &'m Heaps<'m>);
 
 impl BoxedFinder {
     /// Whether boxed futures can be found in the process.
-    pub fn has_vtables(&mut self, target: &dyn Target, awaits: &Awaits) -> bool {
+    pub fn has_vtables(&mut self, target: &dyn Target, awaits: &AwaitReader) -> bool {
         self.vtables.refresh(target, awaits, &mut self.scan);
         !self.vtables.is_empty()
     }
@@ -71,12 +71,12 @@ impl BoxedFinder {
     pub fn find(
         &mut self,
         (target, stacks, heaps): Memory<'_>,
-        awaits: &Awaits,
+        awaits: &AwaitReader,
         tasks: &TaskMemory,
     ) -> FoundBoxes {
         let memory = WritableMemory::of(target, MAX_BYTES);
         let pointers = pointers::find(target, &mut self.scan, &memory, &self.vtables);
-        let places = Places {
+        let places = MemoryUses {
             target,
             stacks,
             heaps,
@@ -92,7 +92,7 @@ impl BoxedFinder {
         let mut arrays = Arrays::new(target, &referrers);
         located.retain(|(pointer, place)| arrays.may_hold(pointer, *place));
         let mut live = live::judge(places, awaits, &self.vtables, located);
-        Held::of((target, awaits), tasks, &live).retain(&mut live);
+        HeldFutures::of((target, awaits), tasks, &live).retain(&mut live);
         let gaps = live::gap(&live, heaps).into_iter().collect();
         let owners = Owners::new((target, awaits), tasks, &live);
         let holders = owners.find(&searched, &mut self.scan, referrers);

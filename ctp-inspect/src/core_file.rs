@@ -18,7 +18,7 @@ use object::elf::{EM_AARCH64, EM_X86_64};
 
 use crate::core_file::elf::{Header, Segment};
 use crate::core_file::files::{MappedFiles, path, read_file};
-use crate::core_file::notes::Facts;
+use crate::core_file::notes::NoteContents;
 use crate::stacks::Processor;
 use crate::target::error::TargetError;
 use crate::target::mapping::{self, Mapping};
@@ -31,7 +31,7 @@ use crate::threads::{ThreadSample, ThreadState};
 pub struct CoreFile {
     path: PathBuf,
     memory: CoreMemory,
-    facts: Facts,
+    facts: NoteContents,
     mappings: Vec<Mapping>,
     files: MappedFiles,
     /// Path of the executable: as the process had it, and where the executable is now, if given.
@@ -143,7 +143,7 @@ impl CoreMemory {
 
     /// Adds the mappings of the executable that the user names, for a core file that lists no mapped files. Returns a
     /// sentence that says what is still missing.
-    fn map_executable(&self, executable: Option<&Path>, facts: &mut Facts) -> String {
+    fn map_executable(&self, executable: Option<&Path>, facts: &mut NoteContents) -> String {
         let lacks = "The core file does not say which files were mapped";
         let Some(path) = executable else {
             return format!("{lacks}: the executable must be given to find tasks.");
@@ -262,8 +262,8 @@ fn processor(header: &Header) -> Option<Processor> {
     }
 }
 
-fn facts(segments: &[Segment], processor: Processor, read: elf::Read<'_>) -> Facts {
-    let mut facts = Facts::default();
+fn facts(segments: &[Segment], processor: Processor, read: elf::Read<'_>) -> NoteContents {
+    let mut facts = NoteContents::default();
     for segment in segments.iter().filter(|segment| segment.is_note()) {
         let most = segment.file_bytes.min(elf::MAX_NOTE_BYTES);
         let bytes = elf::bytes_at(read, segment.offset, most);
@@ -275,7 +275,7 @@ fn facts(segments: &[Segment], processor: Processor, read: elf::Read<'_>) -> Fac
 }
 
 /// Sentences about what the core file lacks.
-fn gaps(segments: &[Segment], facts: &Facts, bytes: u64) -> Vec<String> {
+fn gaps(segments: &[Segment], facts: &NoteContents, bytes: u64) -> Vec<String> {
     let ends = segments
         .iter()
         .map(|segment| segment.offset.saturating_add(segment.file_bytes));

@@ -23,7 +23,7 @@ use crate::cpp::chains::{Chain, Chains};
 use crate::cpp::frame_types::FrameTypes;
 use crate::cpp::functions::CoroutineFunctions;
 use crate::cpp::live::{LiveFrame, LiveFrames};
-use crate::finder::{Finder, Found, FoundTask, TaskLayout};
+use crate::finder::{Finder, FoundTask, FoundTasks, TaskLayout};
 use crate::glibc_heap::Heaps;
 use crate::scan::{Scan, WritableMemory};
 use crate::stack_ranges::StackRanges;
@@ -79,7 +79,7 @@ impl CppFinder {
 
 impl CppFinder {
     /// What a program without known coroutines has. It is searched only if its modules `are_new`.
-    fn find_unnamed(&mut self, target: &dyn Target, are_new: bool) -> Found {
+    fn find_unnamed(&mut self, target: &dyn Target, are_new: bool) -> FoundTasks {
         if are_new {
             let memory = WritableMemory::of(target, MAX_BYTES);
             self.unnamed = unnamed::count(target, &mut self.scan, &memory);
@@ -89,9 +89,9 @@ impl CppFinder {
             "{unnamed} objects look like frames of C++20 coroutines, but no symbols name their functions: a program that \
              was stripped has none"
         );
-        Found {
+        FoundTasks {
             gaps: (0 < unnamed).then_some(gap).into_iter().collect(),
-            ..Found::default()
+            ..FoundTasks::default()
         }
     }
 
@@ -117,7 +117,7 @@ impl CppFinder {
 }
 
 impl Finder for CppFinder {
-    fn find(&mut self, target: &dyn Target, stacks: &StackRanges) -> Found {
+    fn find(&mut self, target: &dyn Target, stacks: &StackRanges) -> FoundTasks {
         let is_new = self.functions.refresh(target);
         if is_new {
             self.types.forget();
@@ -145,7 +145,7 @@ impl Finder for CppFinder {
                 MAX_BYTES >> 20
             ));
         }
-        Found {
+        FoundTasks {
             runtimes: runtimes(&tasks),
             tasks,
             gaps,

@@ -10,12 +10,12 @@ use crate::target::Target;
 /// Finds the tasks of a kind of runtime.
 pub trait Finder {
     /// Finds all tasks. The finder keeps what the next search of the same target needs.
-    fn find(&mut self, target: &dyn Target, stacks: &StackRanges) -> Found;
+    fn find(&mut self, target: &dyn Target, stacks: &StackRanges) -> FoundTasks;
 }
 
 /// What a finder has found at one moment.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct FoundTasks {
     /// The tasks that have not ended, sorted by address.
     pub tasks: Vec<FoundTask>,
     /// The runtimes, such as `tokio 1.54.1`; without a number if the version is unknown.
@@ -24,9 +24,9 @@ pub struct Found {
     pub gaps: Vec<String>,
 }
 
-impl Found {
+impl FoundTasks {
     /// Adds what another finder has found.
-    pub fn add(&mut self, other: Found) {
+    pub fn add(&mut self, other: FoundTasks) {
         self.tasks.extend(other.tasks);
         self.tasks.sort_by_key(|task| task.address);
         self.runtimes.extend(other.runtimes);

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::glibc_heap::region::Region;
-use crate::glibc_heap::window::Window;
+use crate::glibc_heap::window::MemoryWindow;
 use crate::target::Target;
 
 /// Bytes before the memory of a chunk.
@@ -154,7 +154,7 @@ impl<'t> Heaps<'t> {
 
     /// The chunk of each address. `None` if the chunks do not lead to the end of the region.
     fn walk(&self, region: &Region, start: u64, addresses: &[u64]) -> Option<Vec<Chunk>> {
-        let mut window = Window::new(self.target);
+        let mut window = MemoryWindow::new(self.target);
         let mut found = Vec::with_capacity(addresses.len());
         let mut at = start;
         for _ in 0..MAX_CHUNKS {

@@ -21,10 +21,10 @@ use symbolize::SearchPaths;
 use crate::async_task::AsyncTaskFinder;
 use crate::boxed::BoxedFinder;
 use crate::cpp::CppFinder;
-use crate::finder::{Finder, Found, FoundTask};
-use crate::inspector::changes::Changes;
+use crate::finder::{Finder, FoundTask, FoundTasks};
+use crate::inspector::changes::RecordedTasks;
 use crate::inspector::futures::{FutureByTask, Futures};
-use crate::inspector::holders::Holders;
+use crate::inspector::holders::WakerOwners;
 use crate::inspector::identities::Identities;
 use crate::stack_ranges::StackRanges;
 use crate::target::Target;
@@ -45,7 +45,7 @@ pub struct Inspector {
     finders: Vec<Box<dyn Finder>>,
     stacks: StackRanges,
     identities: Identities,
-    changes: Changes,
+    changes: RecordedTasks,
     threads: ThreadInspector,
     futures: Futures,
     boxed: BoxedFinder,
@@ -75,7 +75,7 @@ impl Inspector {
             ],
             stacks: StackRanges::default(),
             identities: Identities::default(),
-            changes: Changes::default(),
+            changes: RecordedTasks::default(),
             threads: ThreadInspector::new(search_paths.clone()),
             futures: Futures::new(search_paths),
             boxed: BoxedFinder::default(),
@@ -92,7 +92,7 @@ impl Inspector {
         self.target.refresh()?;
         self.inspections += 1;
         self.stacks.refresh(&*self.target);
-        let mut found = Found::default();
+        let mut found = FoundTasks::default();
         for finder in &mut self.finders {
             found.add(finder.find(&*self.target, &self.stacks));
         }
@@ -225,7 +225,7 @@ impl Inspector {
     ) -> Vec<InspectedTask> {
         let threads = self.threads.by_polled_task();
         let interests = self.target.epoll_interests();
-        let holders = Holders::new(&*self.target, tasks, numbers, &self.stacks, &interests);
+        let holders = WakerOwners::new(&*self.target, tasks, numbers, &self.stacks, &interests);
         let records = tasks.iter().map(|task| {
             let (stack, future) = futures.remove(&task.address).unwrap_or_default();
             InspectedTask {

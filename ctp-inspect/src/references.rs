@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use crate::references::collected::{CollectedWord, CollectedWords};
 use crate::references::waker_vtables::WakerVtables;
-use crate::scan::Piece;
+use crate::scan::MemoryPiece;
 use crate::stack_ranges::StackRanges;
 use crate::target::Target;
 
@@ -112,7 +112,7 @@ impl<'t> ReferenceSearch<'t> {
     }
 
     /// Searches a piece of memory.
-    pub fn search(&mut self, piece: &Piece<'_>, wakers: &mut WakerVtables) {
+    pub fn search(&mut self, piece: &MemoryPiece<'_>, wakers: &mut WakerVtables) {
         let mut hits = Vec::new();
         piece.each_within(&self.filter.range, |at, word| {
             if self.filter.may_contain(word) {
@@ -124,7 +124,7 @@ impl<'t> ReferenceSearch<'t> {
         }
     }
 
-    fn classify(&mut self, piece: &Piece<'_>, wakers: &mut WakerVtables, at: u64, task: u64) {
+    fn classify(&mut self, piece: &MemoryPiece<'_>, wakers: &mut WakerVtables, at: u64, task: u64) {
         let (target, stacks) = (self.target, self.stacks);
         let Some(references) = self.references_to(CollectedWord { at, word: task }) else {
             return;

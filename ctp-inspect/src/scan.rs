@@ -19,14 +19,14 @@ pub struct Scan {
 
 /// A piece of memory as it was read.
 #[derive(Clone, Copy, Debug)]
-pub struct Piece<'b> {
+pub struct MemoryPiece<'b> {
     /// Address of the first byte, a multiple of 8.
     pub address: u64,
     /// The 64-bit words.
     pub words: &'b [[u8; 8]],
 }
 
-impl Piece<'_> {
+impl MemoryPiece<'_> {
     /// The addresses of the words.
     pub fn range(&self) -> Range<u64> {
         let bytes = 8 * self.words.len() as u64;
@@ -101,7 +101,7 @@ impl Scan {
         &mut self,
         target: &dyn Target,
         ranges: &[Range<u64>],
-        mut visit: impl FnMut(Piece<'_>),
+        mut visit: impl FnMut(MemoryPiece<'_>),
     ) {
         self.buffer.resize(PIECE, 0);
         self.unreadable.clear();
@@ -111,7 +111,7 @@ impl Scan {
                 let bytes = (range.end - address).min(PIECE as u64) as usize;
                 let read = target.read(address, &mut self.buffer[..bytes]);
                 let words = self.buffer[..read].as_chunks().0;
-                visit(Piece { address, words });
+                visit(MemoryPiece { address, words });
                 address += read as u64;
                 if read < bytes {
                     let next = (address + 1).next_multiple_of(PAGE).min(range.end);

@@ -23,8 +23,8 @@ use std::sync::Arc;
 pub use copied::{CopiedStack, WithStack};
 pub use registers::{Processor, Registers};
 
-use crate::stacks::module::Module;
-use crate::stacks::rules::Rules;
+use crate::stacks::module::UnwindTable;
+use crate::stacks::rules::UnwindRules;
 use crate::stacks::step::Step;
 use crate::stacks::window::StackWindow;
 use crate::target::{Target, mapping};
@@ -90,8 +90,8 @@ impl StackFrame {
 /// Unwinds stacks of a process. Remembers unwind tables, and what they say of an address.
 #[derive(Debug, Default)]
 pub struct Unwinder {
-    modules: HashMap<u64, Option<Arc<Module>>>,
-    rules: HashMap<u64, Option<Arc<Rules>>>,
+    modules: HashMap<u64, Option<Arc<UnwindTable>>>,
+    rules: HashMap<u64, Option<Arc<UnwindRules>>>,
 }
 
 impl Unwinder {
@@ -154,13 +154,14 @@ impl Unwinder {
     }
 
     /// What the unwind table says about the code at an address.
-    fn rules(&mut self, target: &dyn Target, address: u64) -> Option<Arc<Rules>> {
+    fn rules(&mut self, target: &dyn Target, address: u64) -> Option<Arc<UnwindRules>> {
         if let Some(rules) = self.rules.get(&address) {
             return rules.clone();
         }
         let module = self.module(target, address);
         let rules = module.and_then(|module| {
-            Rules::find(&module, address).or_else(|| Rules::find_in_file(target, &module, address))
+            UnwindRules::find(&module, address)
+                .or_else(|| UnwindRules::find_in_file(target, &module, address))
         });
         let rules = rules.map(Arc::new);
         self.rules.insert(address, rules.clone());
@@ -168,10 +169,10 @@ impl Unwinder {
     }
 
     /// The loaded file that has the code at an address.
-    fn module(&mut self, target: &dyn Target, address: u64) -> Option<Arc<Module>> {
+    fn module(&mut self, target: &dyn Target, address: u64) -> Option<Arc<UnwindTable>> {
         let header = module::header_of(target.mappings(), address)?;
         let module = self.modules.entry(header);
-        let module = module.or_insert_with(|| Module::read(target, header).map(Arc::new));
+        let module = module.or_insert_with(|| UnwindTable::read(target, header).map(Arc::new));
         module.clone()
     }
 }
@@ -184,7 +185,7 @@ fn is_code(target: &dyn Target, address: u64) -> bool {
 /// Finds the caller. If the end of the frame depends on an unknown frame pointer, searches for the end.
 fn step(
     window: &StackWindow<'_>,
-    rules: &Rules,
+    rules: &UnwindRules,
     registers: &Registers,
     is_innermost: bool,
 ) -> Step {

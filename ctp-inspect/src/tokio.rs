@@ -24,7 +24,7 @@ use std::ops::Range;
 
 use ctp_trace::record::TaskKind;
 
-use crate::finder::{Finder, Found, FoundTask};
+use crate::finder::{Finder, FoundTask, FoundTasks};
 use crate::references::collected::CollectedWords;
 use crate::references::{self, ReferenceSearch, References};
 use crate::scan::{Scan, WritableMemory};
@@ -33,7 +33,7 @@ use crate::target::Target;
 use crate::tokio::header::TaskHeader;
 use crate::tokio::header_ranges::ranges_of;
 use crate::tokio::index::VtableIndex;
-use crate::tokio::owned_list::{Checked, HeaderReader, Headers};
+use crate::tokio::owned_list::{CheckedCandidates, HeaderReader, Headers};
 use crate::tokio::pass::Pass;
 
 /// At most this many bytes of writable memory are searched.
@@ -51,10 +51,10 @@ pub struct TokioFinder {
 }
 
 impl Finder for TokioFinder {
-    fn find(&mut self, target: &dyn Target, stacks: &StackRanges) -> Found {
+    fn find(&mut self, target: &dyn Target, stacks: &StackRanges) -> FoundTasks {
         self.index.refresh(target, &mut self.scan);
         if self.index.vtables.is_empty() {
-            return Found::default();
+            return FoundTasks::default();
         }
         let memory = WritableMemory::of(target, MAX_BYTES);
         let pass = Pass::new(target, stacks, &mut self.index, &memory);
@@ -73,7 +73,7 @@ impl Finder for TokioFinder {
         let tasks = self.tasks(target, &checked.tasks, references);
         let mut gaps = memory.gaps(unreadable);
         gaps.extend(gap_of_undecided(checked.undecided));
-        Found {
+        FoundTasks {
             runtimes: self.runtimes(!tasks.is_empty()),
             tasks,
             gaps,
@@ -166,7 +166,7 @@ impl TokioFinder {
 
     /// Drops tasks that have ended since they were found. Otherwise both a task and the task that was
     /// spawned after its end would count.
-    fn drop_ended(&mut self, target: &dyn Target, checked: &mut Checked) {
+    fn drop_ended(&mut self, target: &dyn Target, checked: &mut CheckedCandidates) {
         let reader = HeaderReader {
             target,
             vtables: &self.index.vtables,
@@ -192,7 +192,7 @@ impl TokioFinder {
     /// Drops what looks like a task without neighbours, but is in no list and no queue.
     fn drop_remains(
         &self,
-        checked: &mut Checked,
+        checked: &mut CheckedCandidates,
         references: &HashMap<u64, References>,
         is_search_complete: bool,
     ) {

@@ -1,7 +1,7 @@
 //! Tasks of tokio in memory that was made up: exactly those that live are found, and hostile memory is
 //! survived.
 
-use ctp_inspect::finder::{Finder as _, Found};
+use ctp_inspect::finder::{Finder as _, FoundTasks};
 use ctp_inspect::stack_ranges::StackRanges;
 use ctp_inspect::target::mapping;
 use ctp_inspect::tokio::TokioFinder;
@@ -48,7 +48,7 @@ fn process() -> MemoryImage {
     image
 }
 
-fn find(image: &MemoryImage) -> Found {
+fn find(image: &MemoryImage) -> FoundTasks {
     let mut stacks = StackRanges::default();
     stacks.refresh(image);
     TokioFinder::default().find(image, &stacks)

@@ -1,7 +1,7 @@
 //! Tasks of async-task in memory that was made up: exactly those that live are found, and hostile memory is survived.
 
 use ctp_inspect::async_task::AsyncTaskFinder;
-use ctp_inspect::finder::{Finder as _, Found};
+use ctp_inspect::finder::{Finder as _, FoundTasks};
 use ctp_inspect::stack_ranges::StackRanges;
 use ctp_inspect::target::mapping;
 use ctp_inspect::{MemoryImage, StackPointer, Target as _};
@@ -53,7 +53,7 @@ fn process() -> MemoryImage {
     image
 }
 
-fn find(image: &MemoryImage) -> Found {
+fn find(image: &MemoryImage) -> FoundTasks {
     let mut stacks = StackRanges::default();
     stacks.refresh(image);
     AsyncTaskFinder::default().find(image, &stacks)

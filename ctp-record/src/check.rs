@@ -27,8 +27,8 @@ use crate::launch::Prepared;
 use crate::launch::signals::Signals;
 use crate::memory::clock::Clock;
 use crate::memory::shm::Memory;
-use rules::{Judged, RULES};
-use watch::{File, Watch};
+use rules::{RULES, RuleVerdict};
+use watch::{File, ProtocolWatch};
 
 /// Exit status when a rule is broken.
 const BROKEN: u8 = 3;
@@ -54,13 +54,13 @@ pub fn check(launch: &Launch) -> Result<u8, Error> {
     signals.check_none_ends_wait()?;
     let running = prepared.launch(launch)?;
     let file = file_of(&memory).map_err(|error| StartError::Memory(plan.bytes(), error))?;
-    let judged = Watch::new(region, &rendezvous, file, clock.monotonic_ns)
+    let judged = ProtocolWatch::new(region, &rendezvous, file, clock.monotonic_ns)
         .until_the_end(running, signals)
         .map_err(Error::Wait)?;
     print(&text_of(&judged))?;
     let broken = judged
         .iter()
-        .any(|(judged, _)| matches!(judged, Judged::Broken(_)));
+        .any(|(judged, _)| matches!(judged, RuleVerdict::Broken(_)));
     Ok(if broken { BROKEN } else { 0 })
 }
 
@@ -73,15 +73,15 @@ fn file_of(memory: &Memory) -> io::Result<File> {
 }
 
 /// A line for each rule, followed by proof and advice if the rule is broken.
-fn text_of(judged: &[(Judged, Option<usize>)]) -> String {
+fn text_of(judged: &[(RuleVerdict, Option<usize>)]) -> String {
     let mut text = String::new();
     for (rule, (judged, station)) in RULES.iter().zip(judged) {
         let place = station.map_or(String::new(), |index| format!("station {index}: "));
         let name = rule.name;
         let written = match judged {
-            Judged::NotSeen => writeln!(text, "not seen  {name}"),
-            Judged::Kept => writeln!(text, "PASS      {name}"),
-            Judged::Broken(proof) => writeln!(
+            RuleVerdict::NotSeen => writeln!(text, "not seen  {name}"),
+            RuleVerdict::Kept => writeln!(text, "PASS      {name}"),
+            RuleVerdict::Broken(proof) => writeln!(
                 text,
                 "FAIL      {name}\n            {place}{proof}\n            to do: {}",
                 rule.advice

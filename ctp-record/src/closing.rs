@@ -40,7 +40,7 @@ pub struct Closing<'c> {
     /// What an event costs the program on this machine, if that was measured.
     pub event_cost: Option<Duration>,
     /// The capacity of the recording.
-    pub room: Room,
+    pub room: Capacity,
     /// Processes other than the program.
     pub processes: OtherProcesses,
     /// The program was not allowed to ring (`--no-bell`).
@@ -76,7 +76,7 @@ pub struct Written {
 
 /// The capacity of a recording.
 #[derive(Clone, Debug, Default)]
-pub struct Room {
+pub struct Capacity {
     /// Capacity in coroutines.
     pub stations: u32,
     /// The memory is a static of firmware, which goes on.
@@ -118,7 +118,7 @@ impl<'c> Closing<'c> {
             written: Written::default(),
             stuck_summary: None,
             event_cost: None,
-            room: Room::default(),
+            room: Capacity::default(),
             processes: OtherProcesses::default(),
             no_doorbell: false,
             damaged: 0,

@@ -14,7 +14,7 @@ use rustix::net::netlink::{self, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::net::{bind, recvfrom, sendto, socket_with};
 
-pub use message::Crash;
+pub use message::CrashedThread;
 
 /// Listens for crashes.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct Crashes {
     /// The socket of the subscription. `None` if subscribing failed.
     socket: Option<OwnedFd>,
     /// The latest crashes on the machine, in the order of their announcements.
-    latest: Vec<Crash>,
+    latest: Vec<CrashedThread>,
 }
 
 /// The kernel's own address, and the group of the connector's process events.

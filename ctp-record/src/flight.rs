@@ -34,10 +34,10 @@ mod snapshot_input;
 
 pub use assemble::SnapshotSummary;
 pub(crate) use assemble::assemble;
-pub use file::Snapshot;
+pub use file::WrittenSnapshot;
 pub use history::FlightHistory;
 pub use options::{BadReach, Reach, Trigger};
-pub(crate) use plan::Plan;
+pub(crate) use plan::SnapshotPlan;
 pub use recorder::{FlightRecorder, SnapshotCounts};
 pub use single_memory::{RecordingEnd, last_snapshot_of, snapshot_of};
 pub use snapshot_input::SnapshotInput;

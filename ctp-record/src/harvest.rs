@@ -42,7 +42,7 @@ use ctp_trace::record::{Event, Nanos, ProcessId, Record};
 
 use crate::output::backlog::Backlog;
 use crate::session::pace::PassOutcome;
-use cells::Cells;
+use cells::StationMemos;
 pub(crate) use copies::{Copies, locked};
 pub(crate) use descriptors::DescriptorWait;
 use horizon::Horizon;
@@ -50,9 +50,9 @@ pub(crate) use horizon::LEEWAY_NS;
 pub(crate) use idle::IdleReport;
 use idle::IdleState;
 use lanes::{EventBatch, Lanes, TimeLimit};
-use latest::Latest;
+use latest::LatestTimes;
 pub(crate) use long_runs::LongRun;
-pub use outside::{Numbers, Outside, Peer};
+pub use outside::{Outside, StationProcess, TraceNumbers};
 use pass::Pass;
 pub(crate) use prefault::{MAX_PREFAULT_RECORDS, PrefaultRange};
 use program_clock::KnownClocks;
@@ -96,7 +96,7 @@ pub trait Sink {
 /// Reads one memory: remembers what was read of its lanes and stations.
 #[derive(Debug)]
 pub struct Harvest {
-    cells: Cells,
+    cells: StationMemos,
     lanes: Lanes,
     events: EventBatch,
     since_full_scan: SinceFullScan,
@@ -111,7 +111,7 @@ pub struct Harvest {
     /// The state last reported of idle coroutines, by station. Empty unless idle coroutines are reported.
     idle_states: Vec<IdleState>,
     totals: Totals,
-    latest: Latest,
+    latest: LatestTimes,
     horizon: Horizon,
     clocks: KnownClocks,
     /// What the memory held when the recording ended.
@@ -122,7 +122,7 @@ impl Harvest {
     /// Creates a reader that has read nothing; `start_ns` of the monotonic clock is the trace's zero.
     pub fn new(start_ns: u64) -> Self {
         Harvest {
-            cells: Cells::default(),
+            cells: StationMemos::default(),
             lanes: Lanes::default(),
             events: EventBatch::default(),
             since_full_scan: SinceFullScan::default(),
@@ -132,7 +132,7 @@ impl Harvest {
             is_controlled: false,
             idle_states: Vec::new(),
             totals: Totals::default(),
-            latest: Latest::default(),
+            latest: LatestTimes::default(),
             horizon: Horizon::new(start_ns),
             clocks: KnownClocks::default(),
             stop: None,

@@ -20,7 +20,7 @@ use object::{BinaryFormat, Object as _, ObjectSegment as _, SegmentFlags};
 
 use crate::cli::config::Image;
 use crate::error::{Error, ImageError, StartError};
-use crate::harvest::{Numbers, Outside, Peer, Sink};
+use crate::harvest::{Outside, Sink, StationProcess, TraceNumbers};
 use crate::memory::shm::Copy;
 pub use compact::in_full_layout_with;
 use memory_search::{MemoryLocation, memory_in};
@@ -32,7 +32,7 @@ pub use settle::settle;
 pub struct Firmware {
     modules: Vec<Module>,
     is_described: bool,
-    numbers: Numbers,
+    numbers: TraceNumbers,
 }
 
 /// A probe's memory in a dump.
@@ -120,17 +120,17 @@ impl Firmware {
         Ok(Firmware {
             modules,
             is_described: false,
-            numbers: Numbers::default(),
+            numbers: TraceNumbers::default(),
         })
     }
 }
 
 impl Outside for Firmware {
-    fn numbers(&mut self) -> &mut Numbers {
+    fn numbers(&mut self) -> &mut TraceNumbers {
         &mut self.numbers
     }
 
-    fn process(&mut self, _: Peer, sink: &mut dyn Sink) -> ProcessId {
+    fn process(&mut self, _: StationProcess, sink: &mut dyn Sink) -> ProcessId {
         let id = ProcessId(1);
         if !self.is_described {
             self.is_described = true;

@@ -27,13 +27,13 @@ pub struct Leaves {
     latest_site: Option<(SiteId, ProcessId)>,
     /// When the first wait with several branches was noted.
     first_branches: Option<Instant>,
-    pending: Request,
-    thread: Option<Thread>,
+    pending: LeafRequest,
+    thread: Option<LeafThread>,
 }
 
 /// Chains to be examined, and the modules that were mapped since the previous request.
 #[derive(Debug, Default)]
-struct Request {
+struct LeafRequest {
     modules: Vec<Module>,
     chains: Vec<(ProcessId, Chain)>,
     /// The branches of waits. Their chains are in this request or an earlier one.
@@ -42,8 +42,8 @@ struct Request {
 
 /// The thread that examines chains.
 #[derive(Debug)]
-struct Thread {
-    requests: Sender<Request>,
+struct LeafThread {
+    requests: Sender<LeafRequest>,
     answers: Receiver<Vec<Leaf>>,
     /// Requests without an answer.
     open: usize,
@@ -89,7 +89,7 @@ impl Leaves {
             return;
         }
         if self.thread.is_none() {
-            self.thread = Thread::start();
+            self.thread = LeafThread::start();
         }
         if let Some(thread) = &mut self.thread {
             thread.request(std::mem::take(&mut self.pending));
@@ -112,21 +112,21 @@ impl Leaves {
     }
 }
 
-impl Thread {
+impl LeafThread {
     /// `None` if no thread can be started: then it stays unknown what leaf futures wait for.
     fn start() -> Option<Self> {
         let (requests, receiver) = channel();
         let (sender, answers) = channel();
         let thread = thread::Builder::new().name("ctp-leaves".to_owned());
         thread.spawn(move || examine_all(&receiver, &sender)).ok()?;
-        Some(Thread {
+        Some(LeafThread {
             requests,
             answers,
             open: 0,
         })
     }
 
-    fn request(&mut self, request: Request) {
+    fn request(&mut self, request: LeafRequest) {
         self.open += usize::from(self.requests.send(request).is_ok());
     }
 
@@ -149,7 +149,7 @@ impl Thread {
 }
 
 /// Examines chains until the recording ends.
-fn examine_all(requests: &Receiver<Request>, answers: &Sender<Vec<Leaf>>) {
+fn examine_all(requests: &Receiver<LeafRequest>, answers: &Sender<Vec<Leaf>>) {
     let mut examiner = Examiner::new();
     while let Ok(request) = requests.recv() {
         if answers.send(examiner.examine(request)).is_err() {
@@ -179,7 +179,7 @@ impl Examiner {
         }
     }
 
-    fn examine(&mut self, mut request: Request) -> Vec<Leaf> {
+    fn examine(&mut self, mut request: LeafRequest) -> Vec<Leaf> {
         self.modules.append(&mut request.modules);
         let (functions, modules) = (&mut self.functions, &self.modules);
         let chains = request.chains.iter();

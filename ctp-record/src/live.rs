@@ -23,7 +23,7 @@ mod source;
 use crate::cli::config::{Config, GdbServer, Image};
 use crate::error::Error;
 use crate::image::Firmware;
-use file::MappedFile;
+use file::SimulatorFile;
 pub use gdb::GdbError;
 use gdb::GdbTarget;
 pub use source::SourceError;
@@ -35,7 +35,7 @@ pub use source::SourceError;
 /// No coroutine was recorded, or the trace could not be written.
 pub fn follow(config: &Config, image: &Image) -> Result<u8, Error> {
     let firmware = Firmware::of_elf(image.elf.as_ref())?;
-    let source = MappedFile::open(&image.dump)?;
+    let source = SimulatorFile::open(&image.dump)?;
     recording::record(config, firmware, source)
 }
 

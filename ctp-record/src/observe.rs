@@ -27,7 +27,7 @@ use crate::memory::memory_set::StationPlace;
 use crate::proc::descriptor::{self, DescriptorState};
 use changed::Changed;
 use drained::Drained;
-use followed::Followed;
+use followed::FollowedWait;
 use observation::{
     Lists, MAX_LISTS, Observation, ended_of, is_watched, seen_of, tables_for, unwatched,
     watched_for,
@@ -55,11 +55,11 @@ const MAX_FOLLOWED: usize = 1 << 16;
 
 /// The observations so far, and the time of the next round.
 #[derive(Debug)]
-pub struct Looks {
+pub struct Observations {
     next: Instant,
     /// The station at which the next scan starts.
     pub cursor: StationPlace,
-    followed: HashMap<CoroutineId, Followed>,
+    followed: HashMap<CoroutineId, FollowedWait>,
     /// Waits with a remarkable record, with their stations.
     suspects: Vec<(StationPlace, CoroutineId)>,
     /// Processes that the recorder may not inspect.
@@ -74,10 +74,10 @@ pub struct Looks {
     saves_room: bool,
 }
 
-impl Looks {
+impl Observations {
     /// With `saves_room`, normal observations are recorded only at the end.
     pub fn new(saves_room: bool) -> Self {
-        Looks {
+        Observations {
             next: Instant::now(),
             cursor: (0, 0),
             followed: HashMap::new(),
@@ -173,7 +173,7 @@ impl Looks {
 
     /// The latest unrecorded observations of normal waits, for the end of the trace.
     pub fn last(&self) -> impl Iterator<Item = Look> {
-        self.followed.values().filter_map(Followed::unrecorded)
+        self.followed.values().filter_map(FollowedWait::unrecorded)
     }
 
     fn note_watchers(&mut self, observations: &[Observation], watched: &Lists) {
@@ -272,7 +272,8 @@ impl Looks {
         let before = self.followed.remove(&wait.coroutine);
         let followed =
             before.filter(|before| before.since == wait.since && !before.has_opened(state));
-        let Some(mut followed) = followed.or_else(|| Followed::of(wait.since, state, at)) else {
+        let Some(mut followed) = followed.or_else(|| FollowedWait::of(wait.since, state, at))
+        else {
             return;
         };
         let is_changed = followed.is_changed(state);
@@ -292,7 +293,9 @@ impl Looks {
     }
 
     fn is_seen_once(&self, id: CoroutineId) -> bool {
-        self.followed.get(&id).is_some_and(Followed::is_seen_once)
+        self.followed
+            .get(&id)
+            .is_some_and(FollowedWait::is_seen_once)
     }
 }
 
@@ -363,7 +366,7 @@ mod tests {
     #[test]
     fn the_end_of_a_process_withdraws_no_finding() {
         let reader = Reader::start();
-        let mut looks = Looks::new(false);
+        let mut looks = Observations::new(false);
         let mut look = |at, pid_of: &dyn Fn(ProcessId) -> Option<u32>| {
             let reported = looks.look(waits(2), pid_of, |_, _| true, || Nanos(at));
             seen(&reported)
@@ -393,7 +396,7 @@ mod tests {
             pid: 7,
             state: DescriptorState::Open(Descriptor::Socket(4711)),
         };
-        let mut looks = Looks::new(false);
+        let mut looks = Observations::new(false);
         let left_out = Lists::new();
         let cannot_be_requested = Lists::from([(7, None)]);
         let seen = Some(Seen::Empty);
@@ -429,7 +432,7 @@ mod tests {
     fn a_process_left_out_keeps_the_last_record() {
         let readers: Vec<Reader> = (0..=MAX_LISTS).map(|_| Reader::start()).collect();
         let pid_of = |process: ProcessId| Some(readers[process.0 as usize - 1].pid());
-        let (mut looks, mut suspects) = (Looks::new(false), 0);
+        let (mut looks, mut suspects) = (Observations::new(false), 0);
         for at in 10..40 {
             let reported = looks.look(
                 waits(readers.len() as u32),

@@ -23,9 +23,9 @@ use crate::harvest::{IdleReport, Sink};
 use crate::leaves::Leaves;
 use crate::output::backlog::Backlog;
 use crate::output::deadlines::ProgramClocks;
-use crate::output::encoder::{Encoder, Watched};
+use crate::output::encoder::{EncoderHandle, Watched};
 pub use destination::Destination;
-pub use location::{Location, Target, resolve};
+pub use location::{Location, OutputTarget, resolve};
 
 /// Writes records to a file. The first failure ends the writing but not the recording: the program's
 /// lanes are drained all the same.
@@ -34,7 +34,7 @@ pub struct Output {
     path: PathBuf,
     /// Where the file will be, with links resolved.
     destination: Destination,
-    encoder: Encoder,
+    encoder: EncoderHandle,
     /// Converts deadlines, which programs state on their own clocks.
     clocks: ProgramClocks,
     /// What the leaf futures of await chains wait for.
@@ -69,7 +69,7 @@ impl Output {
         watched: Option<Watched>,
     ) -> Result<Self, TraceError> {
         let (destination, file) = Destination::open(path)?;
-        let encoder = Encoder::start(file, start, destination.is_file(), backlog, watched);
+        let encoder = EncoderHandle::start(file, start, destination.is_file(), backlog, watched);
         let encoder = encoder.map_err(|error| TraceError::Output(path.to_owned(), error))?;
         Ok(Output {
             path: path.to_owned(),

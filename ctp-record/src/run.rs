@@ -2,7 +2,7 @@
 
 use crate::attach;
 use crate::check;
-use crate::cli::config::{Config, Task};
+use crate::cli::config::{Config, Mode};
 use crate::cli::print;
 use crate::cli::stderr;
 use crate::control::client;
@@ -19,17 +19,17 @@ use crate::session::recording;
 /// [`Error`], if there is nothing to record or writing failed.
 pub fn run(config: &Config) -> Result<u8, Error> {
     match &config.task {
-        Task::Launch(launch) => recording::record(config, launch),
-        Task::CheckProbe(launch) => check::check(launch),
-        Task::Image(image) => image::read(config, image),
-        Task::Follow(image) => live::follow(config, image),
-        Task::Gdb(server) => live::attach(config, server),
-        Task::Inspect(inspect, launch) => attach::record(config, inspect, launch),
-        Task::Core(core) => inspection::core_file::record(config, core),
-        Task::Control(command) => print::print(&client::request(command)?),
-        Task::Completions(shell) => print::completions(*shell),
-        Task::Man => print::man_page(),
-        Task::ManPages(directory) => print::man_pages(directory),
+        Mode::Launch(launch) => recording::record(config, launch),
+        Mode::CheckProbe(launch) => check::check(launch),
+        Mode::Image(image) => image::read(config, image),
+        Mode::Follow(image) => live::follow(config, image),
+        Mode::Gdb(server) => live::attach(config, server),
+        Mode::Inspect(inspect, launch) => attach::record(config, inspect, launch),
+        Mode::Core(core) => inspection::core_file::record(config, core),
+        Mode::Control(command) => print::print(&client::request(command)?),
+        Mode::Completions(shell) => print::completions(*shell),
+        Mode::Man => print::man_page(),
+        Mode::ManPages(directory) => print::man_pages(directory),
     }
 }
 

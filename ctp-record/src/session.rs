@@ -41,17 +41,17 @@ use crate::memory::calibrate::Calibrator;
 use crate::memory::clock::Clock;
 use crate::memory::memory_set::MemorySet;
 use crate::monitor::inspections::Inspections;
-use crate::monitor::status::{Location, Progress, Status};
+use crate::monitor::status::{EventStore, Progress, Status};
 use crate::monitor::stuck_monitor::StuckMonitor;
-use crate::observe::Looks;
+use crate::observe::Observations;
 use crate::output::backlog::Backlog;
 use crate::output::rate::Rate;
 use crate::output::store::Store;
 use crate::output::watermark::Watermark;
 use crate::proc::processes::Processes;
 use crate::session::pace::{Pace, PassOutcome};
-use crate::session::wait::Wait;
-pub use attached::Attached;
+use crate::session::wait::WaitSet;
+pub use attached::AttachedPrograms;
 pub use begin::Parts;
 pub use end_reason::EndReason;
 use liveness::Liveness;
@@ -66,13 +66,13 @@ pub struct Session<'s> {
     /// The program.
     pub running: Running,
     /// Programs that ran before the recording, if any.
-    pub attached: Option<Attached>,
+    pub attached: Option<AttachedPrograms>,
     /// Waits for the program, connections and signals.
-    pub wait: Wait,
+    pub wait: WaitSet,
     /// Finds stuck coroutines, if the user asked for it.
     pub stuck_monitor: Option<StuckMonitor>,
     /// Observations of awaited descriptors.
-    pub looks: Looks,
+    pub looks: Observations,
     /// Inspections of the threads of programs.
     pub inspections: Inspections,
     /// Signals to the recorder.
@@ -246,13 +246,13 @@ impl Session<'_> {
         });
     }
 
-    fn location(&self) -> Location {
+    fn location(&self) -> EventStore {
         match &self.output {
-            Store::Trace(output) => Location::Trace {
+            Store::Trace(output) => EventStore::Trace {
                 backlog_bytes: self.backlog.bytes(),
                 written_bytes: output.written_bytes(),
             },
-            Store::Flight(recorder) => Location::Flight {
+            Store::Flight(recorder) => EventStore::Flight {
                 length_ns: recorder.length_ns,
                 room_bytes: recorder.room_bytes,
                 snapshots: recorder.taken().written,

@@ -22,7 +22,7 @@ use serde_json::Value;
 use symbolize::SearchPaths;
 
 use crate::config::Config;
-use crate::evidence::selection::{EndedCoroutines, Selection};
+use crate::evidence::selection::{EndedSubjects, Selection};
 use crate::findings::{ON_EVERY_PAGE, notes};
 use crate::load::{Input, Model};
 use crate::names::Names;
@@ -88,7 +88,7 @@ pub fn select(config: &Config, input: &Input) -> Result<(Model, Names, Selection
 }
 
 fn select_in_any(config: &Config, input: &Input) -> Result<(Model, Names, Selection)> {
-    let mut ended = EndedCoroutines::default();
+    let mut ended = EndedSubjects::default();
     let filter = &config.filter;
     let has_coroutines = filter.has_coroutines();
     let note = |trace_model: &TraceModel, record: &Record| {

@@ -15,7 +15,7 @@ use std::io;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::findings::contradictions::Broken;
+use crate::findings::contradictions::BrokenCoroutine;
 use crate::findings::crash::Crash;
 use crate::load::Model;
 use crate::names::Names;
@@ -34,7 +34,7 @@ pub trait Finding: Serialize + Sized {
 }
 
 /// A kind of finding, as an entry of a table.
-pub struct Kind {
+pub struct FindingKind {
     /// The field in JSON documents.
     pub name: &'static str,
     /// Returns the value of this field.
@@ -44,10 +44,11 @@ pub struct Kind {
 }
 
 /// Kinds that are so serious that every page and document reports them, in the order of a page.
-pub const ON_EVERY_PAGE: [Kind; 2] = [kind::<Option<Crash>>(), kind::<Vec<Broken>>()];
+pub const ON_EVERY_PAGE: [FindingKind; 2] =
+    [kind::<Option<Crash>>(), kind::<Vec<BrokenCoroutine>>()];
 
-const fn kind<F: Finding>() -> Kind {
-    Kind {
+const fn kind<F: Finding>() -> FindingKind {
+    FindingKind {
         name: F::NAME,
         json: |model, names| json!(F::find(model, names)),
         write: |model, names, page| F::find(model, names).write(page),

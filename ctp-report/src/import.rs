@@ -17,8 +17,8 @@ use std::ops::Range;
 
 use anyhow::{Result, bail};
 
-pub use line::Fault;
-use line::Line;
+use line::ImportLine;
+pub use line::LineFault;
 
 /// How much of a file is read to recognise its format.
 const RECOGNISED_WITHIN_BYTES: usize = 1 << 20;
@@ -31,7 +31,7 @@ pub struct Imported {
     /// Number of runs in the file.
     pub runs: usize,
     /// Numbers (from 1) of the lines that were left out of the whole file, by reason.
-    pub left_out: BTreeMap<Fault, Vec<usize>>,
+    pub left_out: BTreeMap<LineFault, Vec<usize>>,
 }
 
 impl Imported {
@@ -57,7 +57,7 @@ pub fn recognises(bytes: &[u8]) -> bool {
 pub fn jsonl(bytes: &[u8], run: Option<usize>) -> Result<(Vec<u8>, Imported)> {
     let (mut lines, mut faults) = line::lines(bytes);
     sift::against_neighbours(&mut lines, &mut faults);
-    let runs: Vec<Vec<Line>> = runs::split(&lines)
+    let runs: Vec<Vec<ImportLine>> = runs::split(&lines)
         .into_iter()
         .map(|range: Range<usize>| sift::within_run(&lines[range], &mut faults))
         .filter(|run| !run.is_empty())
@@ -81,8 +81,8 @@ pub fn jsonl(bytes: &[u8], run: Option<usize>) -> Result<(Vec<u8>, Imported)> {
     Ok((bytes, imported))
 }
 
-fn by_reason(faults: Vec<(usize, Fault)>) -> BTreeMap<Fault, Vec<usize>> {
-    let mut reasons: BTreeMap<Fault, Vec<usize>> = BTreeMap::new();
+fn by_reason(faults: Vec<(usize, LineFault)>) -> BTreeMap<LineFault, Vec<usize>> {
+    let mut reasons: BTreeMap<LineFault, Vec<usize>> = BTreeMap::new();
     for (line, fault) in faults {
         reasons.entry(fault).or_default().push(line);
     }

@@ -20,8 +20,8 @@ use symbolize::{Avma, FileOffset, Lookup, Mapping, SearchPaths, SourceLine, Symb
 
 use crate::config::ignore::Ignore;
 use crate::load::Model;
-use crate::names::branches::{Branch, Leaf};
-use crate::names::chains::{AllFunctions, Awaits};
+use crate::names::branches::{RegisteredLeaf, WaitBranch};
+use crate::names::chains::{AllFunctions, AwaitChain};
 use crate::names::label::{at_line, in_module, of_frames, of_function, plain, tidy};
 use crate::names::misses::Misses;
 use crate::names::runtime_parts::RuntimePart;
@@ -35,9 +35,9 @@ pub use label::Label;
 #[derive(Debug, Default)]
 pub struct Names {
     labels: BTreeMap<SiteId, Label>,
-    awaits: BTreeMap<SiteId, Awaits>,
+    awaits: BTreeMap<SiteId, AwaitChain>,
     leaves: BTreeMap<SiteId, Label>,
-    branches: BTreeMap<SiteId, Vec<Branch>>,
+    branches: BTreeMap<SiteId, Vec<WaitBranch>>,
     runtime_parts: BTreeMap<SiteId, RuntimePart>,
     frameless: BTreeSet<SiteId>,
     unchained: BTreeSet<SiteId>,
@@ -133,7 +133,7 @@ impl Names {
     }
 
     /// The await chain of a place, as far as known.
-    pub fn awaits(&self, site: SiteId) -> Option<&Awaits> {
+    pub fn awaits(&self, site: SiteId) -> Option<&AwaitChain> {
         self.awaits.get(&site)
     }
 
@@ -158,7 +158,7 @@ impl Names {
     }
 
     /// The branches of the waits at a place, if there are several.
-    pub fn branches(&self, site: SiteId) -> &[Branch] {
+    pub fn branches(&self, site: SiteId) -> &[WaitBranch] {
         self.branches.get(&site).map_or(&[], Vec::as_slice)
     }
 
@@ -239,7 +239,7 @@ impl Names {
     ) {
         for site in sites {
             self.note_runtime_part(site.id, leaves.get(&site.id));
-            let awaits = leaves.get(&site.id).map(|all| Awaits::of(all, user));
+            let awaits = leaves.get(&site.id).map(|all| AwaitChain::of(all, user));
             let is_placed = awaits
                 .as_ref()
                 .is_some_and(|awaits| !awaits.frames.is_empty());
@@ -276,9 +276,9 @@ impl Names {
             set.sort_unstable();
             let known = set.iter().filter_map(|&site| {
                 let all = leaves.get(&site)?.clone();
-                Some(Leaf { site, all })
+                Some(RegisteredLeaf { site, all })
             });
-            let known: Vec<Leaf> = known.collect();
+            let known: Vec<RegisteredLeaf> = known.collect();
             let (Some(site), Some(last)) = (model.sites.get(&branches.site), lasts.get(&set))
             else {
                 continue;
@@ -288,7 +288,7 @@ impl Names {
             }
             let waiting = branches::waiting(&known, last);
             let (awaits, inside) = match &waiting[..] {
-                [leaf] => (Awaits::of(&leaf.all, user), Vec::new()),
+                [leaf] => (AwaitChain::of(&leaf.all, user), Vec::new()),
                 several => branches::place(several, last, user),
             };
             let is_placed = !awaits.frames.is_empty();
@@ -310,7 +310,7 @@ impl Names {
     }
 
     /// Uses the innermost function of a chain as the place, unless the program recorded a line.
-    fn place_in_chain(&mut self, site: SiteId, place: &Place, mut awaits: Awaits) {
+    fn place_in_chain(&mut self, site: SiteId, place: &Place, mut awaits: AwaitChain) {
         let label = self.labels.entry(site).or_default();
         label.within = awaits.within.take();
         if let Some(leaf) = awaits.take_leaf() {

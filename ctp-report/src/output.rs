@@ -11,7 +11,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
-use ctp_trace::output::{Earlier, Found, resolve};
+use ctp_trace::output::{ExistingFile, ResolvedPath, resolve};
 
 use crate::terminal;
 
@@ -66,7 +66,7 @@ pub fn write<T>(
 
 /// If writing fails, no half of a file stays: a new file is removed, and an existing file is left empty.
 fn write_to<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> io::Result<T> {
-    let target = resolve(path, Earlier::Overwritten)?;
+    let target = resolve(path, ExistingFile::Overwritten)?;
     let file = open(&target)?;
     let mut buffered = BufWriter::new(&file);
     let written = write(&mut buffered).and_then(|written| {
@@ -86,10 +86,10 @@ fn write_to<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<T>)
 ///
 /// # Errors
 /// Errors of the kernel, and `PermissionDenied` if another user may have placed the existing file there.
-fn open(target: &Found) -> io::Result<File> {
+fn open(target: &ResolvedPath) -> io::Result<File> {
     match target {
-        Found::File(name) => name.create(),
-        Found::Existing(existing) => {
+        ResolvedPath::File(name) => name.create(),
+        ResolvedPath::Existing(existing) => {
             let file = existing.open()?;
             if existing.is_file()? {
                 file.set_len(0)?;
@@ -99,10 +99,10 @@ fn open(target: &Found) -> io::Result<File> {
     }
 }
 
-fn discard(target: &Found, file: &File) -> io::Result<()> {
+fn discard(target: &ResolvedPath, file: &File) -> io::Result<()> {
     match target {
-        Found::File(name) => name.remove(),
-        Found::Existing(existing) if existing.is_file()? => file.set_len(0),
-        Found::Existing(_) => Ok(()),
+        ResolvedPath::File(name) => name.remove(),
+        ResolvedPath::Existing(existing) if existing.is_file()? => file.set_len(0),
+        ResolvedPath::Existing(_) => Ok(()),
     }
 }

@@ -50,7 +50,7 @@ use crate::document;
 use crate::evidence::inspected::check_filter;
 use crate::load::follow::{Followed, Progress};
 use crate::terminal;
-use line::Line;
+use line::EntryText;
 use order::Order;
 use recorder::Recorder;
 use session::Session;
@@ -146,7 +146,7 @@ fn print(config: &Config, view: &TopView, session: &Session, out: &mut dyn Write
     let limit = view.limit.unwrap_or(usize::MAX);
     let entries = session.entries(order, limit);
     let shown = entries.first.iter();
-    let lines: Vec<Line> = shown.map(|entry| session.line(entry)).collect();
+    let lines: Vec<EntryText> = shown.map(|entry| session.line(entry)).collect();
     let summary = Summary::of(session);
     let about = (&session.followed().model, session.names());
     let fields = || json!({ "top": summary, "rows": lines });

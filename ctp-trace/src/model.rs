@@ -55,7 +55,7 @@ use crate::record::{CoroutineId, End, Nanos, ProcessEnd, ProcessId, SiteId, Wait
 use crate::verdict::Past;
 use branches::Branches;
 use broken::Breakages;
-use coroutine_stacks::CoroutineStacks;
+use coroutine_stacks::LatestStacks;
 use extent::Extent;
 use families::Families;
 use full_channels::Callers;
@@ -72,7 +72,7 @@ use recent::Recent;
 use resources::Resources;
 use runners::Runners;
 use shutdown::Drops;
-use site::Places;
+use site::WaitSites;
 use sockets::SocketWaits;
 use sums::Sums;
 
@@ -83,7 +83,7 @@ pub use families::{Family, FamilyId, Parent, ThreadOccupancy};
 pub use gaps::Gap;
 pub use holds::Holding;
 pub use inspections::{
-    Inspected, InspectedProcess, InspectedThreads, InspectionTime, JudgedTask, KnownThread,
+    Inspected, InspectedProcess, InspectionTime, JudgedTask, KnownThread, KnownThreads,
     ThreadActivity, ThreadFacts, innermost,
 };
 pub use levels::Levels;
@@ -121,7 +121,7 @@ pub struct TraceModel {
     extent: Extent,
     missing: Missing,
     coroutines: Population,
-    places: Places,
+    places: WaitSites,
     lines: Lines,
     names: Names,
     families: Families,
@@ -133,7 +133,7 @@ pub struct TraceModel {
     socket_waits: SocketWaits,
     callers: Callers,
     inspections: Inspections,
-    stacks: CoroutineStacks,
+    stacks: LatestStacks,
     branches: Branches,
     breakages: Breakages,
     sums: Sums,

@@ -27,7 +27,7 @@ use walk::End;
 
 /// What happens to an existing regular file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Earlier {
+pub enum ExistingFile {
     /// A new file takes its name. In a directory that every user may write to, the existing file may
     /// belong to any user.
     Replaced,
@@ -37,7 +37,7 @@ pub enum Earlier {
 
 /// The destination of a path.
 #[derive(Debug)]
-pub enum Found {
+pub enum ResolvedPath {
     /// The name of a file that does not exist yet or will be replaced.
     File(Name),
     /// A device, a pipe or a socket; also a regular file that will be overwritten.
@@ -70,9 +70,9 @@ pub struct Existing {
 ///
 /// # Errors
 /// Those of the kernel, `EISDIR` for a directory, and [`ForeignEntry`].
-pub fn resolve(path: &Path, earlier: Earlier) -> io::Result<Found> {
+pub fn resolve(path: &Path, earlier: ExistingFile) -> io::Result<ResolvedPath> {
     match walk::walk(path, earlier)? {
-        End::Found(found) => Ok(found),
+        End::ResolvedPath(found) => Ok(found),
         End::Directory(_) => Err(Errno::ISDIR.into()),
     }
 }
@@ -83,9 +83,9 @@ pub fn resolve(path: &Path, earlier: Earlier) -> io::Result<Found> {
 /// Those of the kernel, `ENOTDIR`, and [`ForeignEntry`].
 pub fn directory_of(path: &Path) -> io::Result<Rc<OwnedFd>> {
     let parent = path.parent().unwrap_or(path).join(".");
-    match walk::walk(&parent, Earlier::Replaced)? {
+    match walk::walk(&parent, ExistingFile::Replaced)? {
         End::Directory(directory) => Ok(directory),
-        End::Found(_) => Err(Errno::NOTDIR.into()),
+        End::ResolvedPath(_) => Err(Errno::NOTDIR.into()),
     }
 }
 

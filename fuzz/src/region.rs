@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use ctp_nostd::Region;
 use ctp_nostd::aggregate::Bins;
-use ctp_record::harvest::{Harvest, Numbers, Outside, Peer, Sink, Totals};
+use ctp_record::harvest::{Harvest, TraceNumbers, Outside, StationProcess, Sink, Totals};
 use ctp_trace::Writer;
 use ctp_trace::record::{End, Process, ProcessId, Record, Start};
 
@@ -147,20 +147,20 @@ impl Bench {
 /// Every process exists, and every other address is program code.
 #[derive(Default)]
 pub(crate) struct World {
-    numbers: Numbers,
+    numbers: TraceNumbers,
     processes: HashMap<u32, ProcessId>,
 }
 
 impl Outside for World {
-    fn numbers(&mut self) -> &mut Numbers {
+    fn numbers(&mut self) -> &mut TraceNumbers {
         &mut self.numbers
     }
 
-    fn process(&mut self, peer: Peer, sink: &mut dyn Sink) -> ProcessId {
+    fn process(&mut self, peer: StationProcess, sink: &mut dyn Sink) -> ProcessId {
         let pid = match peer {
-            Peer::Process(pid) => pid,
-            Peer::Thread(tid) => tid as u32,
-            Peer::Unknown => 0,
+            StationProcess::Process(pid) => pid,
+            StationProcess::Thread(tid) => tid as u32,
+            StationProcess::Unknown => 0,
         };
         let next = ProcessId(self.processes.len() as u32 + 1);
         *self.processes.entry(pid).or_insert_with(|| {

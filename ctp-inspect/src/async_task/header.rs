@@ -1,7 +1,7 @@
 //! [`TaskHeader`]: the words at the start of a task of async-task.
 
 use crate::references::References;
-use crate::scan::Piece;
+use crate::scan::MemoryPiece;
 use crate::target::Target;
 
 use super::state::StateWord;
@@ -29,7 +29,11 @@ pub struct TaskHeader {
 impl TaskHeader {
     /// Reads the header at an address: from `piece` if the piece has the words, otherwise from `target`. `None` if the
     /// words cannot be read.
-    pub fn read(target: &dyn Target, piece: Option<&Piece<'_>>, address: u64) -> Option<Self> {
+    pub fn read(
+        target: &dyn Target,
+        piece: Option<&MemoryPiece<'_>>,
+        address: u64,
+    ) -> Option<Self> {
         let mut words = [0; (HEADER_BYTES / 8) as usize];
         let is_in_piece = piece.is_some_and(|piece| piece.copy(address, &mut words));
         if !is_in_piece && !target.words(address, &mut words) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::references::collected::CollectedWords;
-use crate::scan::{Piece, Scan, WritableMemory};
+use crate::scan::{MemoryPiece, Scan, WritableMemory};
 use crate::stack_ranges::StackRanges;
 use crate::target::Target;
 
@@ -63,7 +63,7 @@ impl<'p> Pass<'p> {
 
     /// Adds the task or the waker that has this word, which leads into the data of a module. A task is never on a stack,
     /// but copies of its header may be.
-    fn add(&mut self, piece: &Piece<'_>, at: u64, word: u64) {
+    fn add(&mut self, piece: &MemoryPiece<'_>, at: u64, word: u64) {
         let is_task = self.index.vtables.contains_key(&word);
         if !is_task && !self.index.wakers.is_waker_vtable(self.target, word) {
             return;
@@ -84,7 +84,7 @@ impl<'p> Pass<'p> {
         }
     }
 
-    fn add_candidate(&mut self, piece: &Piece<'_>, address: u64) {
+    fn add_candidate(&mut self, piece: &MemoryPiece<'_>, address: u64) {
         if MAX_CANDIDATES <= self.found.candidates.len() {
             return;
         }

@@ -11,7 +11,7 @@ use super::wakers::{FoundWakers, WakerSearch};
 
 /// The futures of a task, by how their wakers are found.
 #[derive(Debug, Default)]
-pub(super) struct Account {
+pub(super) struct FutureCounts {
     /// The futures that are known to exist, except the bodies of async functions. They include the innermost futures.
     owners: Vec<Value>,
     /// The innermost futures, each with the index of its wait.
@@ -20,7 +20,7 @@ pub(super) struct Account {
     open: Vec<(usize, Value)>,
 }
 
-impl Account {
+impl FutureCounts {
     /// Adds a future which is known to exist, and is not the body of an async function.
     pub(super) fn add_owner(&mut self, future: Value) {
         self.owners.push(future);

@@ -7,7 +7,7 @@ use super::pages::Pages;
 use super::plausible::is_plausible;
 use super::view::{Value, View};
 use super::waker::WakerOwner;
-use super::{Awaits, MAX_READINGS, MAX_WRAPPERS, TaskAwaits, is_wrapper, shown};
+use super::{AwaitReader, MAX_READINGS, MAX_WRAPPERS, TaskAwaits, is_wrapper, shown};
 use crate::target::Target;
 use crate::types::StaticVariable;
 
@@ -32,7 +32,7 @@ pub enum BoxedState {
     Finished,
 }
 
-impl Awaits {
+impl AwaitReader {
     /// The vtables for `dyn Future` in the module that has data at `address`, and whether the module has debug info.
     pub fn future_vtables(&self, target: &dyn Target, address: u64) -> (Vec<u64>, bool) {
         self.types.future_vtables(target, address)

@@ -1,12 +1,12 @@
 //! Follows the futures inside combinators, boxes, `select!` and `join!`.
 
-use super::known::{Leaf, is_body, known};
+use super::known::{LeafType, is_body, known};
 use super::search::{find_first, owned_bodies};
 use super::shown;
 use super::view::{Value, View, part};
-use super::walk::Walk;
+use super::walk::AwaitWalk;
 use crate::types::TypeRef;
-use crate::types::layout::{Kind, Member, Type};
+use crate::types::layout::{Member, Type, TypeKind};
 
 /// The maximum number of futures of a slice or a set that are shown.
 pub(super) const MAX_BRANCHES: u64 = 64;
@@ -15,7 +15,7 @@ pub(super) const MORE_BRANCHES: &str = "a future has more branches than are show
 /// The maximum depth of nested wrappers.
 const MAX_DEPTH: u32 = 16;
 
-impl Walk<'_> {
+impl AwaitWalk<'_> {
     /// Follows a future of a known type that runs all futures among its members, such as `Join`.
     pub(super) fn follow_all(&mut self, future: Value, layout: &Type, depth: u32) {
         let Some(parts) = future_parts(self.view, future) else {
@@ -74,7 +74,7 @@ impl Walk<'_> {
                 self.follow_unproven(inner, depth + 1);
             }
             None if self.follow_set(future, layout, depth) => {}
-            None => self.add_leaf(future, layout, Leaf::Other, depth),
+            None => self.add_leaf(future, layout, LeafType::Other, depth),
         }
     }
 
@@ -119,7 +119,7 @@ impl Walk<'_> {
         };
         let path = self.view.path(closure);
         if path.starts_with("tokio::sync::mpsc::") && path.contains("::recv") {
-            self.add_leaf(closure, layout, Leaf::Receive, depth);
+            self.add_leaf(closure, layout, LeafType::Receive, depth);
             return;
         }
         if path.starts_with("tokio::task::join_set::") && self.follow_join_set(closure, depth) {
@@ -152,7 +152,7 @@ impl Walk<'_> {
 fn future_parts(view: &View<'_>, value: Value) -> Option<Vec<Value>> {
     let layout = view.layout(value)?;
     let (contents, layout) = match &layout.kind {
-        Kind::Enum(_) => {
+        TypeKind::Enum(_) => {
             let (_, contents) = view.variant(value)?;
             (contents, view.layout(contents)?)
         }
@@ -191,8 +191,8 @@ fn compute_is_future(view: &View<'_>, of: TypeRef, depth: u32) -> bool {
             return layout.name.contains("dyn core::future::future::Future");
         }
         _ => match layout.kind {
-            Kind::Pointer(to) if is_unique(&layout) => to,
-            Kind::Pointer(_) => None,
+            TypeKind::Pointer(to) if is_unique(&layout) => to,
+            TypeKind::Pointer(_) => None,
             _ => return view.types.is_future(of, &layout.path),
         },
     };
@@ -201,7 +201,7 @@ fn compute_is_future(view: &View<'_>, of: TypeRef, depth: u32) -> bool {
 
 /// The type in an `Option`.
 fn option_contents(view: &View<'_>, option: &Type) -> Option<TypeRef> {
-    let Kind::Enum(of) = &option.kind else {
+    let TypeKind::Enum(of) = &option.kind else {
         return None;
     };
     let contents = of.variants.iter().map(|variant| variant.member.of);
@@ -215,7 +215,7 @@ fn is_unique(pointer: &Type) -> bool {
 }
 
 fn is_pointer(layout: &Type) -> bool {
-    matches!(layout.kind, Kind::Pointer(_)) || layout.member("vtable").is_some()
+    matches!(layout.kind, TypeKind::Pointer(_)) || layout.member("vtable").is_some()
 }
 
 fn is_slice(layout: &Type) -> bool {
@@ -224,7 +224,7 @@ fn is_slice(layout: &Type) -> bool {
 
 fn slice_element(view: &View<'_>, slice: &Type) -> Option<TypeRef> {
     match view.types.layout(slice.member("data_ptr")?.of)?.kind {
-        Kind::Pointer(to) => to,
+        TypeKind::Pointer(to) => to,
         _ => None,
     }
 }
@@ -300,5 +300,5 @@ fn dereferenced(view: &View<'_>, mut value: Value) -> Value {
 }
 
 fn is_plain_reference(layout: &Type) -> bool {
-    matches!(layout.kind, Kind::Pointer(_)) && layout.name.starts_with('&')
+    matches!(layout.kind, TypeKind::Pointer(_)) && layout.name.starts_with('&')
 }

@@ -16,7 +16,7 @@ use super::known::is_body;
 use super::search::{find_first, owned};
 use super::view::{Value, View, part};
 use crate::types::TypeRef;
-use crate::types::layout::{Kind, Member, Type};
+use crate::types::layout::{Member, Type, TypeKind};
 
 /// What a value of a type may own, from the least to the most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,13 +111,13 @@ fn owned_types(layout: &Type) -> Vec<TypeRef> {
         return Vec::new();
     }
     match &layout.kind {
-        Kind::Struct(members) => members.iter().map(|member| member.of).collect(),
-        Kind::Enum(of) => of
+        TypeKind::Struct(members) => members.iter().map(|member| member.of).collect(),
+        TypeKind::Enum(of) => of
             .variants
             .iter()
             .map(|variant| variant.member.of)
             .collect(),
-        Kind::Pointer(to) if layout.path == "alloc::boxed::Box" => to.iter().copied().collect(),
+        TypeKind::Pointer(to) if layout.path == "alloc::boxed::Box" => to.iter().copied().collect(),
         _ => Vec::new(),
     }
 }

@@ -6,9 +6,9 @@
 use super::known::is_body;
 use super::pages::Pages;
 use super::view::{Value, View, part};
-use super::{Awaits, TaskFuture};
+use super::{AwaitReader, TaskFuture};
 use crate::target::Target;
-use crate::types::layout::{Kind, Member, Type};
+use crate::types::layout::{Member, Type, TypeKind};
 
 /// The maximum depth of nested types.
 const MAX_DEPTH: u32 = 64;
@@ -22,7 +22,7 @@ pub enum FutureMemory {
     Boxed(u64, u64),
 }
 
-impl Awaits {
+impl AwaitReader {
     /// Whether a future may have a box at the address `at` in its memory. True if the types do not say that, and while a
     /// thread polls the future's task.
     pub fn may_hold_box(&self, target: &dyn Target, memory: FutureMemory, at: u64) -> bool {
@@ -51,10 +51,10 @@ fn may_hold(view: &View<'_>, value: Value, at: u64, depth: u32) -> bool {
         return part(value, pointer).is_some_and(|pointer| pointer.address == at);
     }
     match &layout.kind {
-        Kind::Struct(members) => any_holds(view, value, members, at, depth),
-        Kind::Enum(_) => variant_holds(view, value, &layout, at, depth),
-        Kind::Union(_) | Kind::Array(..) => true,
-        Kind::Scalar | Kind::Pointer(_) | Kind::Names(_) => false,
+        TypeKind::Struct(members) => any_holds(view, value, members, at, depth),
+        TypeKind::Enum(_) => variant_holds(view, value, &layout, at, depth),
+        TypeKind::Union(_) | TypeKind::Array(..) => true,
+        TypeKind::Scalar | TypeKind::Pointer(_) | TypeKind::Names(_) => false,
     }
 }
 

@@ -5,7 +5,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
     /// A future that waits for something.
-    Leaf(Leaf),
+    Leaf(LeafType),
     /// Contains futures, all of which are awaited. The combinator is shown.
     Combinator,
     /// Contains a future. The wrapper itself is not shown.
@@ -21,7 +21,7 @@ pub(crate) enum Known {
 
 /// A future that waits for something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Leaf {
+pub(crate) enum LeafType {
     Sleep,
     Acquire,
     Oneshot,
@@ -83,11 +83,11 @@ pub(crate) fn known(path: &str) -> Option<Known> {
         "async_task" => in_async_task(name),
         "async_executor" if name == "AsyncCallOnDrop" => Some(Known::Around("future")),
         "futures_lite" => in_futures_lite(path, name),
-        "tokio_stream" if name == "Next" => Some(Known::Leaf(Leaf::Next)),
+        "tokio_stream" if name == "Next" => Some(Known::Leaf(LeafType::Next)),
         "async_lock" | "async_channel" | "async_io" | "event_listener" => {
-            Some(Known::Leaf(Leaf::Smol(smol_leaf(library, name)?)))
+            Some(Known::Leaf(LeafType::Smol(smol_leaf(library, name)?)))
         }
-        "futures_channel" if name == "Receiver" => Some(Known::Leaf(Leaf::Other)),
+        "futures_channel" if name == "Receiver" => Some(Known::Leaf(LeafType::Other)),
         "tracing" | "tracing_futures" | "ctp_nostd" => is_wrapper(name).then_some(Known::Wrapper),
         _ => None,
     }
@@ -95,18 +95,18 @@ pub(crate) fn known(path: &str) -> Option<Known> {
 
 fn in_tokio(path: &str, name: &str) -> Option<Known> {
     let leaf = match name {
-        "Sleep" => Leaf::Sleep,
-        "Acquire" if path.contains("::batch_semaphore::") => Leaf::Acquire,
-        "Receiver" if path.contains("::oneshot::") => Leaf::Oneshot,
-        "Notified" | "OwnedNotified" if path.contains("::notify::") => Leaf::Notified,
-        "Recv" if path.contains("::broadcast::") => Leaf::Broadcast,
-        "JoinHandle" => Leaf::JoinHandle,
-        "Readiness" if path.contains("::scheduled_io::") => Leaf::Readiness,
+        "Sleep" => LeafType::Sleep,
+        "Acquire" if path.contains("::batch_semaphore::") => LeafType::Acquire,
+        "Receiver" if path.contains("::oneshot::") => LeafType::Oneshot,
+        "Notified" | "OwnedNotified" if path.contains("::notify::") => LeafType::Notified,
+        "Recv" if path.contains("::broadcast::") => LeafType::Broadcast,
+        "JoinHandle" => LeafType::JoinHandle,
+        "Readiness" if path.contains("::scheduled_io::") => LeafType::Readiness,
         "MaybeDone" => return Some(Known::MaybeDone),
         "PollFn" => return Some(Known::PollFn),
         "Timeout" => return Some(Known::Combinator),
         "Coop" | "Unconstrained" | "TaskLocalFuture" => return Some(Known::Wrapper),
-        _ => Leaf::Io(direction(path, name)?),
+        _ => LeafType::Io(direction(path, name)?),
     };
     Some(Known::Leaf(leaf))
 }
@@ -129,8 +129,8 @@ fn direction(path: &str, name: &str) -> Option<Direction> {
 
 fn in_futures(path: &str, name: &str) -> Option<Known> {
     match name {
-        "Pending" if path.contains("::pending::") => Some(Known::Leaf(Leaf::Forever)),
-        "Next" if path.contains("::next::") => Some(Known::Leaf(Leaf::Next)),
+        "Pending" if path.contains("::pending::") => Some(Known::Leaf(LeafType::Forever)),
+        "Next" if path.contains("::next::") => Some(Known::Leaf(LeafType::Next)),
         "PollFn" => Some(Known::PollFn),
         "MaybeDone" | "TryMaybeDone" => Some(Known::MaybeDone),
         "Join" | "Join3" | "Join4" | "Join5" | "TryJoin" | "TryJoin3" | "TryJoin4" | "TryJoin5"
@@ -144,7 +144,7 @@ fn in_futures(path: &str, name: &str) -> Option<Known> {
 
 fn in_async_task(name: &str) -> Option<Known> {
     match name {
-        "Task" => Some(Known::Leaf(Leaf::Task)),
+        "Task" => Some(Known::Leaf(LeafType::Task)),
         "FallibleTask" => Some(Known::Around("task")),
         _ => None,
     }
@@ -152,20 +152,20 @@ fn in_async_task(name: &str) -> Option<Known> {
 
 fn in_futures_lite(path: &str, name: &str) -> Option<Known> {
     match name {
-        "Pending" if path.contains("::future::") => Some(Known::Leaf(Leaf::Forever)),
-        "NextFuture" => Some(Known::Leaf(Leaf::Next)),
+        "Pending" if path.contains("::future::") => Some(Known::Leaf(LeafType::Forever)),
+        "NextFuture" => Some(Known::Leaf(LeafType::Next)),
         "PollFn" => Some(Known::PollFn),
         "Zip" | "TryZip" | "Or" | "Race" if path.contains("::future::") => Some(Known::Combinator),
         "CatchUnwind" => Some(Known::Around("inner")),
         "ReadFuture" | "ReadExactFuture" | "ReadVectoredFuture" | "ReadToEndFuture"
         | "ReadToStringFuture" | "ReadLineFuture" | "ReadUntilFuture" | "FillBuf" => {
-            Some(Known::Leaf(Leaf::Smol(SmolLeaf::Read)))
+            Some(Known::Leaf(LeafType::Smol(SmolLeaf::Read)))
         }
         "WriteFuture"
         | "WriteAllFuture"
         | "WriteVectoredFuture"
         | "FlushFuture"
-        | "CloseFuture" => Some(Known::Leaf(Leaf::Smol(SmolLeaf::Write))),
+        | "CloseFuture" => Some(Known::Leaf(LeafType::Smol(SmolLeaf::Write))),
         _ => None,
     }
 }

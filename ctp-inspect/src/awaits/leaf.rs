@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use ctp_trace::record::Nanos;
 use ctp_trace::record::{Resource, TaskId};
 
-use super::known::{Leaf, SmolLeaf};
+use super::known::{LeafType, SmolLeaf};
 use super::search::{find, find_first};
 use super::view::{Value, View};
 use super::waker::{Registered, WakerOwner, atomic_waker, registered_waker};
@@ -72,29 +72,29 @@ fn join_waker(state: u64) -> Registered {
 
 impl LeafReader<'_> {
     /// Whether a future is known to wait forever.
-    pub(super) fn waits_forever(&self, future: Value, leaf: Leaf) -> bool {
+    pub(super) fn waits_forever(&self, future: Value, leaf: LeafType) -> bool {
         match leaf {
-            Leaf::Forever => true,
-            Leaf::Smol(SmolLeaf::Timer) => self.is_endless_timer(future),
+            LeafType::Forever => true,
+            LeafType::Smol(SmolLeaf::Timer) => self.is_endless_timer(future),
             _ => false,
         }
     }
 
-    pub(super) fn read(&self, future: Value, leaf: Leaf) -> Awaited {
+    pub(super) fn read(&self, future: Value, leaf: LeafType) -> Awaited {
         match leaf {
-            Leaf::Sleep => self.sleep(future),
-            Leaf::Acquire => self.acquire(future),
-            Leaf::Oneshot => self.oneshot(future),
-            Leaf::Notified => self.notified(future),
-            Leaf::Broadcast => self.broadcast(future),
-            Leaf::Receive => self.receive(future),
-            Leaf::Next => self.next(future),
-            Leaf::JoinHandle => self.join_handle(future),
-            Leaf::Task => self.task(future),
-            Leaf::Smol(leaf) => self.smol(future, leaf),
-            Leaf::Readiness => self.readiness(future),
-            Leaf::Io(direction) => self.operation(future, direction),
-            Leaf::Forever | Leaf::Other => Awaited::unknown(),
+            LeafType::Sleep => self.sleep(future),
+            LeafType::Acquire => self.acquire(future),
+            LeafType::Oneshot => self.oneshot(future),
+            LeafType::Notified => self.notified(future),
+            LeafType::Broadcast => self.broadcast(future),
+            LeafType::Receive => self.receive(future),
+            LeafType::Next => self.next(future),
+            LeafType::JoinHandle => self.join_handle(future),
+            LeafType::Task => self.task(future),
+            LeafType::Smol(leaf) => self.smol(future, leaf),
+            LeafType::Readiness => self.readiness(future),
+            LeafType::Io(direction) => self.operation(future, direction),
+            LeafType::Forever | LeafType::Other => Awaited::unknown(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::known::is_body;
 use super::view::{Value, View, part};
-use crate::types::layout::{Kind, Numbers, Type};
+use crate::types::layout::{Type, TypeKind, VariantNumbers};
 
 /// The maximum number of parts that are checked.
 const MAX_PARTS: usize = 512;
@@ -34,23 +34,25 @@ pub(super) fn is_plausible(view: &View<'_>, value: Value) -> bool {
 /// Adds the parts of a value that is possible. Returns whether it is.
 fn add_parts(view: &View<'_>, value: Value, layout: &Type, next: &mut Vec<Value>) -> bool {
     match &layout.kind {
-        Kind::Struct(members) => {
+        TypeKind::Struct(members) => {
             let is_possible = !is_reference(layout) || leads_to_memory(view, value);
             let parts = members.iter().filter_map(|member| part(value, member));
             next.extend(parts);
             is_possible
         }
-        Kind::Pointer(_) => !is_reference(layout) || leads_to_memory(view, value),
-        Kind::Enum(of) => {
+        TypeKind::Pointer(_) => !is_reference(layout) || leads_to_memory(view, value),
+        TypeKind::Enum(of) => {
             let variants = of.variants.iter();
             let mut numbers = variants.map(|variant| variant.numbers);
             match view.variant(value) {
                 Some((_, contents)) => next.extend(checked(view, layout, contents)),
-                None => return numbers.any(|numbers| numbers == Numbers::Unknown),
+                None => return numbers.any(|numbers| numbers == VariantNumbers::Unknown),
             }
             true
         }
-        Kind::Scalar if layout.name == "bool" => view.number(value).is_some_and(|bool| bool <= 1),
+        TypeKind::Scalar if layout.name == "bool" => {
+            view.number(value).is_some_and(|bool| bool <= 1)
+        }
         _ => true,
     }
 }

@@ -12,12 +12,12 @@ use super::branch::is_future;
 use super::pages::Pages;
 use super::view::{Value, View};
 use super::waker::WakerOwner;
-use super::{Awaits, TaskAwaits};
+use super::{AwaitReader, TaskAwaits};
 use crate::stacks::StackFrame;
 use crate::target::Target;
 use crate::types::TypeRef;
 use crate::types::frame_variable::FrameVariable;
-use crate::types::layout::Kind;
+use crate::types::layout::TypeKind;
 use crate::types::variable_place::VariablePlace;
 
 /// The future of a thread that is parked in `block_on`.
@@ -33,13 +33,13 @@ pub struct RootFuture {
 
 /// A value that may be the future.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Candidate {
+struct RootCandidate {
     future: Value,
     /// A pinned reference that exists now leads to the value.
     is_pinned: bool,
 }
 
-impl Awaits {
+impl AwaitReader {
     /// Reads the future that `block_on` keeps in these frames, innermost first. `tasks` returns the task with its
     /// header at an address.
     ///
@@ -77,7 +77,7 @@ impl Awaits {
         view: &View<'_>,
         target: &dyn Target,
         frame: &StackFrame,
-    ) -> Vec<Candidate> {
+    ) -> Vec<RootCandidate> {
         let variables = self.types.variables_of(target, frame).into_iter();
         let mut candidates = Vec::new();
         for candidate in variables.filter_map(|variable| candidate(view, &variable)) {
@@ -90,7 +90,7 @@ impl Awaits {
 }
 
 /// A variable as a future, or as a pinned reference to a future.
-fn candidate(view: &View<'_>, variable: &FrameVariable<TypeRef>) -> Option<Candidate> {
+fn candidate(view: &View<'_>, variable: &FrameVariable<TypeRef>) -> Option<RootCandidate> {
     let pinned = pinned_type(view, variable.of);
     let (of, address) = match (pinned, variable.place) {
         (Some(of), VariablePlace::Memory(address)) => (of, view.pages.word(address)?),
@@ -101,7 +101,7 @@ fn candidate(view: &View<'_>, variable: &FrameVariable<TypeRef>) -> Option<Candi
     let is_pinned = pinned.is_some() && variable.is_in_scope;
     let future = Value { of, address };
     let is_future = address != 0 && is_future(view, of, 0);
-    is_future.then_some(Candidate { future, is_pinned })
+    is_future.then_some(RootCandidate { future, is_pinned })
 }
 
 fn has_waker(found: &TaskAwaits) -> bool {
@@ -116,7 +116,7 @@ fn pinned_type(view: &View<'_>, of: TypeRef) -> Option<TypeRef> {
         .filter(|of| of.path == "core::pin::Pin")?;
     let pointer = view.types.layout(pin.members().first()?.of)?;
     match pointer.kind {
-        Kind::Pointer(to) if pointer.name.starts_with("&mut ") => to,
+        TypeKind::Pointer(to) if pointer.name.starts_with("&mut ") => to,
         _ => None,
     }
 }

@@ -6,7 +6,7 @@ use foldhash::HashSet;
 
 use super::known::is_body;
 use super::view::{Value, View, part};
-use crate::types::layout::{Kind, Type};
+use crate::types::layout::{Type, TypeKind};
 
 /// The maximum number of parts that are visited.
 const MAX_PARTS: usize = 1024;
@@ -134,11 +134,11 @@ impl Search<'_> {
             return;
         }
         match &layout.kind {
-            Kind::Struct(members) => {
+            TypeKind::Struct(members) => {
                 let parts = members.iter().filter_map(|member| part(value, member));
                 self.next.extend(parts.map(|part| (part, references)));
             }
-            Kind::Enum(_) => match self.parts_of_variant(value, layout) {
+            TypeKind::Enum(_) => match self.parts_of_variant(value, layout) {
                 Some(parts) => {
                     let parts = parts.into_iter().map(|part| (part, references));
                     self.next.extend(parts);
@@ -167,7 +167,8 @@ impl Search<'_> {
 /// because they may be dangling.
 fn is_followed(layout: &Type) -> bool {
     let is_shared = matches!(layout.path.as_str(), "alloc::sync::Arc" | "alloc::rc::Rc");
-    let is_pointer = matches!(layout.kind, Kind::Pointer(_)) || layout.member("vtable").is_some();
+    let is_pointer =
+        matches!(layout.kind, TypeKind::Pointer(_)) || layout.member("vtable").is_some();
     let is_safe = layout.name.starts_with('&') || layout.path == "alloc::boxed::Box";
     is_shared || is_pointer && is_safe
 }

@@ -6,7 +6,7 @@ use super::search::find;
 use super::shown;
 use super::view::{Value, View};
 use super::waker::WakerOwner;
-use super::walk::Walk;
+use super::walk::AwaitWalk;
 use crate::types::layout::Type;
 
 const SET: &str = "::futures_unordered::FuturesUnordered";
@@ -23,7 +23,7 @@ struct Child {
     waker_data: u64,
 }
 
-impl Walk<'_> {
+impl AwaitWalk<'_> {
     /// Follows the futures in the only set that a future leads to. Returns whether there are any.
     pub(super) fn follow_set(&mut self, future: Value, layout: &Type, depth: u32) -> bool {
         let sets = find(self.view, future, SET, MAX_REFERENCES).unwrap_or_default();

@@ -16,12 +16,12 @@ pub struct TaskFuture {
     /// Address of the function that polls the task.
     pub poll: u64,
     /// How the runtime keeps the task.
-    pub memory: TaskMemory,
+    pub memory: StoredTask,
 }
 
 /// How a runtime keeps a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TaskMemory {
+pub enum StoredTask {
     /// As tokio does: in a cell, of which the debug info says where the future is.
     Tokio,
     /// As async-task does.
@@ -42,8 +42,8 @@ impl TaskFuture {
     pub fn of(task: &FoundTask) -> Option<Self> {
         let layout = &task.layout;
         let memory = match task.kind {
-            TaskKind::Tokio | TaskKind::Blocking => TaskMemory::Tokio,
-            TaskKind::AsyncTask => TaskMemory::AsyncTask {
+            TaskKind::Tokio | TaskKind::Blocking => StoredTask::Tokio,
+            TaskKind::AsyncTask => StoredTask::AsyncTask {
                 vtable: layout.identity,
                 future_offset: layout.future_offset?,
                 size_bytes: layout.size_bytes,
@@ -62,13 +62,13 @@ impl TaskFuture {
     /// overwritten, or belong to another task.
     pub(super) fn is_suspended(self, pages: &Pages<'_>) -> bool {
         match self.memory {
-            TaskMemory::Tokio => {
+            StoredTask::Tokio => {
                 let vtable = self.word(pages, tokio::header::VTABLE_OFFSET);
                 let state = self.tokio_state(pages);
                 vtable.and_then(|vtable| pages.word(vtable)) == Some(self.poll)
                     && state.is_some_and(|state| state.is_alive() && !state.is_running())
             }
-            TaskMemory::AsyncTask { vtable, .. } => {
+            StoredTask::AsyncTask { vtable, .. } => {
                 let state = self.async_task_state(pages);
                 self.word(pages, 0) == Some(vtable)
                     && state.is_some_and(|state| state.is_alive() && !state.is_running())
@@ -79,8 +79,8 @@ impl TaskFuture {
     /// An upper limit of the number of wakers of the task; `None` if the state cannot be read.
     pub(super) fn wakers(self, pages: &Pages<'_>) -> Option<u32> {
         match self.memory {
-            TaskMemory::Tokio => Some(self.tokio_state(pages)?.wakers()),
-            TaskMemory::AsyncTask { kept_wakers, .. } => {
+            StoredTask::Tokio => Some(self.tokio_state(pages)?.wakers()),
+            StoredTask::AsyncTask { kept_wakers, .. } => {
                 let wakers = self.async_task_state(pages)?.wakers();
                 Some(wakers.saturating_sub(kept_wakers))
             }
@@ -90,11 +90,11 @@ impl TaskFuture {
     /// The future, unless it has ended. `of` is the type of task that the function polls.
     pub(super) fn future(self, view: &View<'_>, of: TypeRef) -> Option<Value> {
         match self.memory {
-            TaskMemory::Tokio => {
+            StoredTask::Tokio => {
                 let address = self.header;
                 future_in_cell(view, Value { of, address })
             }
-            TaskMemory::AsyncTask { future_offset, .. } => Some(Value {
+            StoredTask::AsyncTask { future_offset, .. } => Some(Value {
                 of: *view.types.layout(of)?.parameters.first()?,
                 address: self.header.checked_add(future_offset)?,
             }),
@@ -104,8 +104,8 @@ impl TaskFuture {
     /// The size of the task in memory. `of` is the type of task that the function polls.
     pub(super) fn size_bytes(self, view: &View<'_>, of: TypeRef) -> u64 {
         match self.memory {
-            TaskMemory::Tokio => view.types.layout(of).map_or(0, |of| of.size),
-            TaskMemory::AsyncTask { size_bytes, .. } => size_bytes,
+            StoredTask::Tokio => view.types.layout(of).map_or(0, |of| of.size),
+            StoredTask::AsyncTask { size_bytes, .. } => size_bytes,
         }
     }
 

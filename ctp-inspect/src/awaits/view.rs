@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::awaits::facts::TypeFacts;
 use crate::awaits::known::is_function_body;
 use crate::awaits::pages::Pages;
-use crate::types::layout::{Kind, Member, Type};
+use crate::types::layout::{Member, Type, TypeKind};
 use crate::types::{TypeRef, Types};
 
 /// A value in memory.
@@ -66,7 +66,7 @@ impl View<'_> {
     /// The index of the present variant of a value, and its contents; `None` if that is not certain.
     pub(crate) fn variant(&self, value: Value) -> Option<(usize, Value)> {
         let layout = self.layout(value)?;
-        let Kind::Enum(of) = &layout.kind else {
+        let TypeKind::Enum(of) = &layout.kind else {
             return None;
         };
         let index = match of.discriminant {
@@ -115,11 +115,11 @@ impl View<'_> {
     pub(crate) fn target(&self, value: Value) -> Option<Value> {
         let layout = self.layout(value)?;
         match &layout.kind {
-            Kind::Pointer(to) => self.at(self.pages.word(value.address)?, (*to)?),
-            Kind::Struct(_) if layout.member("vtable").is_some() => {
+            TypeKind::Pointer(to) => self.at(self.pages.word(value.address)?, (*to)?),
+            TypeKind::Struct(_) if layout.member("vtable").is_some() => {
                 self.dynamic_target(value, &layout)
             }
-            Kind::Struct(_)
+            TypeKind::Struct(_)
                 if layout.path == "alloc::sync::Arc" || layout.path == "alloc::rc::Rc" =>
             {
                 let shared = self.target(self.unwrapped(self.member(value, "ptr")?))?;
@@ -167,8 +167,8 @@ impl View<'_> {
             return None;
         }
         match &layout.kind {
-            Kind::Union(_) => self.member(value, "value"),
-            Kind::Struct(members) => {
+            TypeKind::Union(_) => self.member(value, "value"),
+            TypeKind::Struct(members) => {
                 let mut sized = members.iter().filter(|member| self.size(member) != 0);
                 let (only, other) = (sized.next()?, sized.next());
                 if other.is_some() {

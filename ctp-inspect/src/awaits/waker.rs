@@ -2,7 +2,7 @@
 
 use super::search::find;
 use super::view::{Value, View, part};
-use crate::types::layout::Kind;
+use crate::types::layout::TypeKind;
 
 /// What a waker wakes: the owner of the future that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,9 +79,9 @@ fn raw_waker(view: &View<'_>, value: Value, depth: u32) -> Option<Value> {
         return Some(value);
     }
     let members: Vec<_> = match &layout.kind {
-        Kind::Struct(members) => members.iter().collect(),
-        Kind::Union(_) => layout.member("value").into_iter().collect(),
-        Kind::Enum(of) => of.variants.iter().map(|variant| &variant.member).collect(),
+        TypeKind::Struct(members) => members.iter().collect(),
+        TypeKind::Union(_) => layout.member("value").into_iter().collect(),
+        TypeKind::Enum(of) => of.variants.iter().map(|variant| &variant.member).collect(),
         _ => return None,
     };
     let mut parts = members.into_iter().filter_map(|member| part(value, member));

@@ -12,7 +12,7 @@ use super::known::is_body;
 use super::view::{Value, View, part};
 use super::waker::WakerOwner;
 use crate::types::TypeRef;
-use crate::types::layout::{Kind, Type};
+use crate::types::layout::{Type, TypeKind};
 
 /// Maximum number of parts that are visited.
 const MAX_PARTS: usize = 16_384;
@@ -103,21 +103,21 @@ impl<'s> WakerSearch<'s> {
             return self.visit_slice(value);
         }
         match &layout.kind {
-            Kind::Pointer(_) => self.visit_pointer(value, &layout),
-            Kind::Struct(_) if layout.member("vtable").is_some() => {
+            TypeKind::Pointer(_) => self.visit_pointer(value, &layout),
+            TypeKind::Struct(_) if layout.member("vtable").is_some() => {
                 self.visit_pointer(value, &layout)
             }
-            Kind::Struct(members) => {
+            TypeKind::Struct(members) => {
                 let mut parts = members.iter().map(|member| part(value, member));
                 parts.try_for_each(|part| self.push(part?))
             }
-            Kind::Enum(_) => {
+            TypeKind::Enum(_) => {
                 let (_, contents) = self.view.variant(value)?;
                 self.push(contents)
             }
-            Kind::Array(of, count) => self.push_elements(value.address, *of, *count),
-            Kind::Union(_) => None,
-            Kind::Scalar | Kind::Names(_) => Some(()),
+            TypeKind::Array(of, count) => self.push_elements(value.address, *of, *count),
+            TypeKind::Union(_) => None,
+            TypeKind::Scalar | TypeKind::Names(_) => Some(()),
         }
     }
 
@@ -159,7 +159,7 @@ impl<'s> WakerSearch<'s> {
         let pointer = self.view.member(slice, "data_ptr")?;
         let count = self.view.number(self.view.member(slice, "length")?)?;
         match self.view.layout(pointer)?.kind {
-            Kind::Pointer(Some(of)) => {
+            TypeKind::Pointer(Some(of)) => {
                 let first = self.view.pages.word(pointer.address)?;
                 self.push_elements(first, of, count)
             }
@@ -186,7 +186,7 @@ impl<'s> WakerSearch<'s> {
     fn visit_shared(&mut self, shared: Value) -> Option<()> {
         let pointer = self.view.unwrapped(self.view.member(shared, "ptr")?);
         match self.view.layout(pointer)?.kind {
-            Kind::Pointer(_) => self.push(self.view.target(shared)?),
+            TypeKind::Pointer(_) => self.push(self.view.target(shared)?),
             _ => None,
         }
     }
@@ -225,13 +225,13 @@ impl<'s> WakerSearch<'s> {
             return false;
         };
         match &layout.kind {
-            Kind::Scalar | Kind::Names(_) => true,
-            Kind::Pointer(_) => false,
-            Kind::Array(element, _) => self.is_plain(*element, depth + 1),
-            Kind::Struct(members) | Kind::Union(members) => members
+            TypeKind::Scalar | TypeKind::Names(_) => true,
+            TypeKind::Pointer(_) => false,
+            TypeKind::Array(element, _) => self.is_plain(*element, depth + 1),
+            TypeKind::Struct(members) | TypeKind::Union(members) => members
                 .iter()
                 .all(|member| self.is_plain(member.of, depth + 1)),
-            Kind::Enum(of) => of
+            TypeKind::Enum(of) => of
                 .variants
                 .iter()
                 .all(|variant| self.is_plain(variant.member.of, depth + 1)),

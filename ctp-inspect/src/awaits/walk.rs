@@ -1,4 +1,4 @@
-//! [`Walk`]: follows the futures of a task from the outermost to the innermost.
+//! [`AwaitWalk`]: follows the futures of a task from the outermost to the innermost.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -6,9 +6,9 @@ use std::ops::Range;
 use ctp_trace::record::{AwaitFrame, TaskId, TaskWait};
 use foldhash::HashSet;
 
-use super::account::Account;
+use super::account::FutureCounts;
 use super::guard::{are_guards_unknown, are_variables_present, held_locks};
-use super::known::{Known, Leaf, is_body, known, macro_of};
+use super::known::{Known, LeafType, is_body, known, macro_of};
 use super::leaf::{Awaited, LeafReader};
 use super::view::{Value, View};
 use super::waker::WakerOwner;
@@ -16,7 +16,7 @@ use super::{Met, RegisteredWaker, TaskAwaits, own, shown};
 use crate::types::layout::{Type, Variant};
 
 /// A walk along the futures of a task, and what was found so far.
-pub(super) struct Walk<'w> {
+pub(super) struct AwaitWalk<'w> {
     pub(super) view: &'w View<'w>,
     owner: WakerOwner,
     /// An upper limit of the number of wakers of the task; `None` if unknown.
@@ -30,8 +30,8 @@ pub(super) struct Walk<'w> {
     /// The memory of the futures that are polled with the wakers of the task.
     polled: Vec<Range<u64>>,
     gaps: BTreeSet<&'static str>,
-    account: Account,
-    proof: Proof,
+    account: FutureCounts,
+    proof: PollProof,
     /// Whether a variable may have been moved out of the futures.
     may_have_moved: bool,
     /// Whether the current future comes from the expansion of a macro, such as `tokio::select!`.
@@ -40,7 +40,7 @@ pub(super) struct Walk<'w> {
 
 /// How certain it is that the current future is polled whenever the task is polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Proof {
+enum PollProof {
     /// All futures that contain the current future are known to poll their contents.
     Proven,
     /// A future that contains the current future has an unknown type. The current future was polled before.
@@ -54,7 +54,7 @@ const MAX_FUTURES: usize = 4096;
 /// The maximum depth of their nesting.
 const MAX_DEPTH: u32 = 256;
 
-impl<'w> Walk<'w> {
+impl<'w> AwaitWalk<'w> {
     pub(super) fn new(
         view: &'w View<'w>,
         (owner, wakers): (WakerOwner, Option<u32>),
@@ -72,8 +72,8 @@ impl<'w> Walk<'w> {
             met: HashSet::default(),
             polled: Vec::new(),
             gaps: BTreeSet::new(),
-            account: Account::default(),
-            proof: Proof::Proven,
+            account: FutureCounts::default(),
+            proof: PollProof::Proven,
             may_have_moved: false,
             is_expanded: false,
         }
@@ -126,7 +126,7 @@ impl<'w> Walk<'w> {
         }
         self.account.add_owner(future);
         match known(&layout.path) {
-            Some(Known::Leaf(Leaf::Next)) if self.follow_set(future, &layout, depth) => {}
+            Some(Known::Leaf(LeafType::Next)) if self.follow_set(future, &layout, depth) => {}
             Some(Known::Leaf(leaf)) => self.add_leaf(future, &layout, leaf, depth),
             Some(Known::PollFn) => self.follow_poll_fn(future, &layout, depth),
             Some(Known::MaybeDone) => self.follow_unfinished(future, depth),
@@ -169,8 +169,8 @@ impl<'w> Walk<'w> {
         self.around.retain(|(around, _)| *around < depth);
         self.around.push((depth, contents));
         let proof = self.proof;
-        if proof == Proof::Unproven {
-            self.proof = Proof::PolledBefore;
+        if proof == PollProof::Unproven {
+            self.proof = PollProof::PolledBefore;
         }
         match awaited {
             Some(awaited) => self.follow_in(awaited, macro_of(&variant.file), depth + 1),
@@ -181,7 +181,7 @@ impl<'w> Walk<'w> {
 
     /// Follows a future inside a future of an unknown type.
     pub(super) fn follow_unproven(&mut self, inner: Value, depth: u32) {
-        let proof = std::mem::replace(&mut self.proof, Proof::Unproven);
+        let proof = std::mem::replace(&mut self.proof, PollProof::Unproven);
         self.follow(inner, depth);
         self.proof = proof;
     }
@@ -250,7 +250,7 @@ impl<'w> Walk<'w> {
     }
 
     /// Adds an innermost future.
-    pub(super) fn add_leaf(&mut self, future: Value, layout: &Type, leaf: Leaf, depth: u32) {
+    pub(super) fn add_leaf(&mut self, future: Value, layout: &Type, leaf: LeafType, depth: u32) {
         self.around.retain(|(around, _)| *around < depth);
         let index = self.add_frame(depth, shown(layout));
         let reader = LeafReader {
@@ -270,7 +270,7 @@ impl<'w> Walk<'w> {
         }
         let is_open = awaited.has_waker().is_none() && !awaited.always_registers;
         let is_open = is_open && self.has_own_wakers();
-        if is_open && !waits_forever && self.proof != Proof::Unproven {
+        if is_open && !waits_forever && self.proof != PollProof::Unproven {
             self.account.add_open(self.found.waits.len(), future);
         }
         self.add_wait(index, awaited);
@@ -294,14 +294,14 @@ impl<'w> Walk<'w> {
         if self.has_own_wakers() {
             self.found.wakers.extend(RegisteredWaker::of(&awaited));
         }
-        let is_polled = self.proof != Proof::Unproven;
+        let is_polled = self.proof != PollProof::Unproven;
         self.found.waits.push(TaskWait {
             frame,
             resource: awaited.resource,
             has_waker: awaited
                 .has_waker()
                 .filter(|has_waker| *has_waker || is_polled),
-            always_registers: awaited.always_registers && self.proof == Proof::Proven,
+            always_registers: awaited.always_registers && self.proof == PollProof::Proven,
         });
     }
 }

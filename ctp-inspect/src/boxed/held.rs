@@ -1,31 +1,31 @@
-//! [`Held`]: leaves out what only looks like a box: words in the memory of a future where the types of the future have no
+//! [`HeldFutures`]: leaves out what only looks like a box: words in the memory of a future where the types of the future have no
 //! box.
 
 use std::collections::BTreeMap;
 
-use crate::awaits::{Awaits, FutureMemory, TaskFuture};
+use crate::awaits::{AwaitReader, FutureMemory, TaskFuture};
 use crate::boxed::live::LiveBox;
 use crate::boxed::owners::TaskMemory;
 use crate::target::Target;
 
 /// The memory of futures.
-pub struct Held<'h> {
+pub struct HeldFutures<'h> {
     target: &'h dyn Target,
-    awaits: &'h Awaits,
+    awaits: &'h AwaitReader,
     tasks: &'h TaskMemory,
     /// The vtables of the boxed futures, by the address of the future.
     boxes: BTreeMap<u64, u64>,
 }
 
-impl<'h> Held<'h> {
+impl<'h> HeldFutures<'h> {
     /// The memory of these tasks and boxed futures.
     pub fn of(
-        (target, awaits): (&'h dyn Target, &'h Awaits),
+        (target, awaits): (&'h dyn Target, &'h AwaitReader),
         tasks: &'h TaskMemory,
         boxes: &[LiveBox],
     ) -> Self {
         let boxes = boxes.iter().map(|live| (live.address, live.vtable));
-        Held {
+        HeldFutures {
             target,
             awaits,
             tasks,

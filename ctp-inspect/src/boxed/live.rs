@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::awaits::Awaits;
-use crate::boxed::places::{Place, Places};
+use crate::awaits::AwaitReader;
+use crate::boxed::places::{MemoryUse, MemoryUses};
 use crate::boxed::pointers::BoxPointer;
 use crate::boxed::vtables::FutureVtables;
 use crate::glibc_heap::{Chunk, Heaps};
@@ -26,7 +26,7 @@ pub struct LiveBox {
     /// The chunk of the allocator, if known.
     pub chunk: Option<Chunk>,
     /// The boxes with the future. There are several if a box was moved and its words were left behind.
-    pub pointers: Vec<(BoxPointer, Place)>,
+    pub pointers: Vec<(BoxPointer, MemoryUse)>,
 }
 
 impl LiveBox {
@@ -47,15 +47,15 @@ impl LiveBox {
 
 /// The futures that live or may live, sorted by address.
 pub fn judge(
-    places: Places<'_>,
-    awaits: &Awaits,
+    places: MemoryUses<'_>,
+    awaits: &AwaitReader,
     vtables: &FutureVtables,
-    pointers: Vec<(BoxPointer, Place)>,
+    pointers: Vec<(BoxPointer, MemoryUse)>,
 ) -> Vec<LiveBox> {
     let mut found: BTreeMap<(u64, u64), LiveBox> = BTreeMap::new();
     for (pointer, place) in pointers {
         // A box on a stack may be left from a function that has returned.
-        if matches!(place, Place::Stack(_)) {
+        if matches!(place, MemoryUse::Stack(_)) {
             continue;
         }
         let key = (pointer.future, pointer.vtable);
@@ -83,7 +83,7 @@ enum Lives {
 }
 
 /// Whether the memory can be that of the future. `None` if it cannot.
-fn lives(places: Places<'_>, live: &LiveBox) -> Option<Lives> {
+fn lives(places: MemoryUses<'_>, live: &LiveBox) -> Option<Lives> {
     let Some(chunk) = live.chunk else {
         let is_stack = places.stacks.containing(live.address).is_some();
         let mapping = places.target.mapping_at(live.address);

@@ -8,9 +8,9 @@ mod spread;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use crate::awaits::{Awaits, TaskFuture};
+use crate::awaits::{AwaitReader, TaskFuture};
 use crate::boxed::live::LiveBox;
-use crate::boxed::places::Place;
+use crate::boxed::places::MemoryUse;
 use crate::boxed::referrers::{Referrers, Searched};
 use crate::glibc_heap::Chunk;
 use crate::scan::Scan;
@@ -43,7 +43,7 @@ pub enum Holder {
 /// Finds what holds boxed futures.
 pub struct Owners<'o> {
     target: &'o dyn Target,
-    awaits: &'o Awaits,
+    awaits: &'o AwaitReader,
     tasks: &'o TaskMemory,
     boxes: &'o [LiveBox],
 }
@@ -83,7 +83,7 @@ enum Belongs {
 impl<'o> Owners<'o> {
     /// Prepares a search. `boxes` are sorted.
     pub fn new(
-        (target, awaits): (&'o dyn Target, &'o Awaits),
+        (target, awaits): (&'o dyn Target, &'o AwaitReader),
         tasks: &'o TaskMemory,
         boxes: &'o [LiveBox],
     ) -> Self {
@@ -135,7 +135,7 @@ impl<'o> Owners<'o> {
     }
 
     /// The chunk with a word, unless it is that of a task or box.
-    fn chunk(&self, word: (u64, Place)) -> Option<Chunk> {
+    fn chunk(&self, word: (u64, MemoryUse)) -> Option<Chunk> {
         match self.belongs(word) {
             Belongs::Chunk(chunk) => Some(chunk),
             _ => None,
@@ -143,15 +143,17 @@ impl<'o> Owners<'o> {
     }
 
     /// What a word at an address belongs to.
-    fn belongs(&self, (at, place): (u64, Place)) -> Belongs {
+    fn belongs(&self, (at, place): (u64, MemoryUse)) -> Belongs {
         if let Some(task) = self.tasks.containing(at) {
             return Belongs::To(Holder::Task(task));
         }
         match place {
-            Place::Chunk(chunk) if self.is_box(chunk) => Belongs::To(Holder::Boxed(chunk.memory)),
-            Place::Chunk(chunk) => Belongs::Chunk(chunk),
-            Place::Stack(tid) => Belongs::To(Holder::Thread(tid)),
-            Place::Other => match self.awaits.static_at(self.target, at) {
+            MemoryUse::Chunk(chunk) if self.is_box(chunk) => {
+                Belongs::To(Holder::Boxed(chunk.memory))
+            }
+            MemoryUse::Chunk(chunk) => Belongs::Chunk(chunk),
+            MemoryUse::Stack(tid) => Belongs::To(Holder::Thread(tid)),
+            MemoryUse::Other => match self.awaits.static_at(self.target, at) {
                 Some(found) => Belongs::To(Holder::Static(found.name)),
                 None => Belongs::Unknown,
             },

@@ -1,4 +1,4 @@
-//! [`Places`]: what the memory at an address is used for.
+//! [`MemoryUses`]: what the memory at an address is used for.
 
 use crate::glibc_heap::{Chunk, Heaps};
 use crate::stack_ranges::StackRanges;
@@ -9,7 +9,7 @@ const MAX_GUARD: u64 = 1 << 16;
 
 /// What memory is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum MemoryUse {
     /// A chunk of the allocator that is in use.
     Chunk(Chunk),
     /// The used part of the stack of a thread, by the kernel's id.
@@ -20,7 +20,7 @@ pub enum Place {
 
 /// The memory of a process.
 #[derive(Clone, Copy)]
-pub struct Places<'p> {
+pub struct MemoryUses<'p> {
     /// The process.
     pub target: &'p dyn Target,
     /// The stacks of its threads.
@@ -29,20 +29,20 @@ pub struct Places<'p> {
     pub heaps: &'p Heaps<'p>,
 }
 
-impl Place {
+impl MemoryUse {
     /// The chunk, if it is one.
     pub fn chunk(self) -> Option<Chunk> {
         match self {
-            Place::Chunk(chunk) => Some(chunk),
+            MemoryUse::Chunk(chunk) => Some(chunk),
             _ => None,
         }
     }
 }
 
-impl Places<'_> {
+impl MemoryUses<'_> {
     /// Finds the place of each value. Values in memory that is not in use are left out. The values are sorted by
     /// address.
-    pub fn locate<T>(&self, values: Vec<T>, address: impl Fn(&T) -> u64) -> Vec<(T, Place)> {
+    pub fn locate<T>(&self, values: Vec<T>, address: impl Fn(&T) -> u64) -> Vec<(T, MemoryUse)> {
         let addresses: Vec<u64> = values.iter().map(&address).collect();
         let chunks = self.heaps.chunks(&addresses);
         let values = values.into_iter().filter_map(|value| {
@@ -68,19 +68,19 @@ impl Places<'_> {
     }
 
     /// What the memory at an address is used for; `None` if it is not in use. `chunk` is the allocator's chunk there.
-    fn place(&self, address: u64, chunk: Option<Chunk>) -> Option<Place> {
+    fn place(&self, address: u64, chunk: Option<Chunk>) -> Option<MemoryUse> {
         if let Some(chunk) = chunk {
             let is_released = self.heaps.is_released(chunk) == Some(true);
             let is_in_use = chunk.is_in_use && chunk.memory <= address && !is_released;
-            return is_in_use.then_some(Place::Chunk(chunk));
+            return is_in_use.then_some(MemoryUse::Chunk(chunk));
         }
         match self.stacks.containing(address) {
             // Where the used part of the stack of a running thread begins is not known.
             Some(stack) => {
                 let is_in_use = stack.pointer.is_some() && stack.is_in_use(address);
-                is_in_use.then_some(Place::Stack(stack.tid))
+                is_in_use.then_some(MemoryUse::Stack(stack.tid))
             }
-            None => (!self.may_be_stack(address)).then_some(Place::Other),
+            None => (!self.may_be_stack(address)).then_some(MemoryUse::Other),
         }
     }
 }

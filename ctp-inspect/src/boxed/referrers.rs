@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::boxed::places::{Place, Places};
+use crate::boxed::places::{MemoryUse, MemoryUses};
 use crate::glibc_heap::Chunk;
-use crate::scan::{Piece, Scan, WritableMemory};
+use crate::scan::{MemoryPiece, Scan, WritableMemory};
 use crate::target::Target;
 
 /// The maximum number of words that are kept.
@@ -15,7 +15,7 @@ const MAX_WORDS: usize = 1 << 20;
 #[derive(Clone, Copy)]
 pub struct Searched<'s> {
     /// What the memory is used for.
-    pub places: Places<'s>,
+    pub places: MemoryUses<'s>,
     /// The memory.
     pub memory: &'s WritableMemory,
 }
@@ -26,7 +26,7 @@ pub struct Referrer {
     /// Where the word is.
     pub at: u64,
     /// What that memory is used for.
-    pub place: Place,
+    pub place: MemoryUse,
     /// The word.
     pub word: u64,
 }
@@ -100,7 +100,7 @@ fn chunk_with(chunks: &[Chunk], address: u64) -> Option<Chunk> {
 }
 
 /// Whether the word before or after leads to four functions, as a waker's vtable does.
-fn is_waker(target: &dyn Target, piece: &Piece<'_>, at: u64) -> bool {
+fn is_waker(target: &dyn Target, piece: &MemoryPiece<'_>, at: u64) -> bool {
     let neighbours = [at.checked_sub(8), at.checked_add(8)];
     let mut neighbours = neighbours.into_iter().flatten();
     neighbours.any(|at| {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use foldhash::HashMap;
 
-use crate::awaits::Awaits;
+use crate::awaits::AwaitReader;
 use crate::modules::{Module, Modules};
 use crate::scan::Scan;
 use crate::target::Target;
@@ -37,7 +37,7 @@ pub struct FutureVtable {
 impl FutureVtables {
     /// Reads the debug info of the modules that have async functions, if the modules differ from those of the last
     /// call.
-    pub fn refresh(&mut self, target: &dyn Target, awaits: &Awaits, scan: &mut Scan) {
+    pub fn refresh(&mut self, target: &dyn Target, awaits: &AwaitReader, scan: &mut Scan) {
         let modules = Modules::of(target.mappings());
         if modules == self.modules {
             return;
@@ -77,7 +77,7 @@ impl FutureVtables {
         gaps.collect()
     }
 
-    fn add_module(&mut self, target: &dyn Target, awaits: &Awaits, module: &Module) {
+    fn add_module(&mut self, target: &dyn Target, awaits: &AwaitReader, module: &Module) {
         let Some(data) = module.data.first() else {
             return;
         };

@@ -48,9 +48,9 @@ pub struct Segment {
 
 /// Bytes from which little-endian numbers are read at offsets.
 #[derive(Clone, Copy)]
-pub struct Fields<'b>(pub &'b [u8]);
+pub struct LittleEndian<'b>(pub &'b [u8]);
 
-impl Fields<'_> {
+impl LittleEndian<'_> {
     pub fn u16(self, at: usize) -> Option<u16> {
         Some(u16::from_le_bytes(*self.0.get(at..)?.first_chunk()?))
     }
@@ -68,7 +68,7 @@ impl Header {
     /// Reads the header; `None` if the file is of another kind.
     pub fn read(read: Read<'_>) -> Option<Self> {
         let bytes = bytes(read, 0, HEADER_BYTES)?;
-        let fields = Fields(&bytes);
+        let fields = LittleEndian(&bytes);
         let is_elf = bytes.starts_with(b"\x7fELF\x02\x01");
         if !is_elf || u64::from(fields.u16(54)?) != SEGMENT_BYTES {
             return None;
@@ -77,7 +77,7 @@ impl Header {
             // Too many for this field: the first section says how many.
             u16::MAX => {
                 let section = bytes_at(read, fields.u64(40)?, 48);
-                u64::from(Fields(&section).u32(44)?)
+                u64::from(LittleEndian(&section).u32(44)?)
             }
             count => u64::from(count),
         };
@@ -97,13 +97,13 @@ impl Header {
     pub fn segments(&self, read: Read<'_>) -> Vec<Segment> {
         let (start, count) = self.segments;
         let bytes = bytes_at(read, start, count * SEGMENT_BYTES);
-        let headers = bytes.chunks_exact(56).map(Fields);
+        let headers = bytes.chunks_exact(56).map(LittleEndian);
         headers.filter_map(Segment::parse).collect()
     }
 }
 
 impl Segment {
-    fn parse(fields: Fields<'_>) -> Option<Self> {
+    fn parse(fields: LittleEndian<'_>) -> Option<Self> {
         Some(Segment {
             kind: fields.u32(0)?,
             flags: fields.u32(4)?,
@@ -145,7 +145,7 @@ pub fn notes(mut bytes: &[u8]) -> Vec<Note<'_>> {
 }
 
 fn next_note(bytes: &[u8]) -> Option<(Note<'_>, &[u8])> {
-    let fields = Fields(bytes);
+    let fields = LittleEndian(bytes);
     let owner_bytes = usize::try_from(fields.u32(0)?).ok()?;
     let content_bytes = usize::try_from(fields.u32(4)?).ok()?;
     let owner = bytes.get(12..12_usize.checked_add(owner_bytes)?)?;

@@ -4,18 +4,18 @@ use object::elf::{PF_R, PF_W, PF_X};
 
 use crate::core_file::elf::Segment;
 use crate::core_file::files::MappedFiles;
-use crate::core_file::notes::{Facts, MappedFile};
+use crate::core_file::notes::{MappedFile, NoteContents};
 use crate::target::mapping::{self, Mapping};
 
 /// The mappings that the core file lists. The memory of unchanged mappings of files may be absent.
-pub fn in_core(memory: &[Segment], facts: &Facts) -> Vec<Mapping> {
+pub fn in_core(memory: &[Segment], facts: &NoteContents) -> Vec<Mapping> {
     let segments = memory.iter().filter(|segment| 0 < segment.memory_bytes);
     segments
         .filter_map(|segment| mapping(segment, facts))
         .collect()
 }
 
-fn mapping(segment: &Segment, facts: &Facts) -> Option<Mapping> {
+fn mapping(segment: &Segment, facts: &NoteContents) -> Option<Mapping> {
     let file = facts.file_at(segment.address);
     let origin = match file {
         Some(file) => of_file(file, segment.address, facts),
@@ -36,7 +36,7 @@ fn mapping(segment: &Segment, facts: &Facts) -> Option<Mapping> {
 }
 
 /// The file of a mapping. Files have numbers here, because their inodes are not in the core file.
-fn of_file(file: &MappedFile, address: u64, facts: &Facts) -> Mapping {
+fn of_file(file: &MappedFile, address: u64, facts: &NoteContents) -> Mapping {
     Mapping {
         file_offset: file.offset.saturating_add(address - file.start),
         path: file.path.clone(),
@@ -46,7 +46,7 @@ fn of_file(file: &MappedFile, address: u64, facts: &Facts) -> Mapping {
 }
 
 /// Adds the mappings that gdb leaves out of its core files: parts of files that do not change.
-pub fn add_unchanged(mappings: &mut Vec<Mapping>, facts: &Facts, files: &MappedFiles) {
+pub fn add_unchanged(mappings: &mut Vec<Mapping>, facts: &NoteContents, files: &MappedFiles) {
     for file in &facts.files {
         let segment = files.unchanged_segment(&file.path, file.offset);
         let is_free = mapping::find(mappings, file.start).is_none();

@@ -1,8 +1,8 @@
-//! [`Facts`]: what the notes of a core file say: threads, mapped files, the executable.
+//! [`NoteContents`]: what the notes of a core file say: threads, mapped files, the executable.
 
 use object::elf;
 
-use crate::core_file::elf::{Fields, Note};
+use crate::core_file::elf::{LittleEndian, Note};
 use crate::stacks::{Processor, Registers};
 use crate::threads::{ThreadSample, ThreadState};
 
@@ -17,7 +17,7 @@ const AT_SYSINFO_EHDR: u64 = 33;
 
 /// What the notes say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct NoteContents {
     /// Id of the process; 0 if unknown.
     pub pid: u32,
     /// The threads. The first is the thread that ended the process.
@@ -43,10 +43,10 @@ pub struct MappedFile {
     pub path: Vec<u8>,
 }
 
-impl Facts {
+impl NoteContents {
     /// Adds what a note says.
     pub fn add(&mut self, processor: Processor, note: &Note<'_>) {
-        let fields = Fields(note.contents);
+        let fields = LittleEndian(note.contents);
         if note.owner != b"CORE" {
             return;
         }
@@ -64,7 +64,7 @@ impl Facts {
         }
     }
 
-    fn add_vector(&mut self, fields: Fields<'_>) {
+    fn add_vector(&mut self, fields: LittleEndian<'_>) {
         for at in (0..fields.0.len()).step_by(16) {
             match (fields.u64(at), fields.u64(at + 8)) {
                 (Some(AT_PHDR), Some(address)) => self.in_executable = address,
@@ -89,7 +89,7 @@ impl Facts {
 }
 
 /// A thread with all its registers and, on x86-64, the system call that it was in.
-fn thread(processor: Processor, fields: Fields<'_>) -> Option<ThreadSample> {
+fn thread(processor: Processor, fields: LittleEndian<'_>) -> Option<ThreadSample> {
     let word = |index: usize| fields.u64(REGISTERS + 8 * index);
     let registers = Registers::in_kernel_order(processor, word)?;
     let syscall = match processor {
@@ -110,7 +110,7 @@ fn thread(processor: Processor, fields: Fields<'_>) -> Option<ThreadSample> {
 /// Parses the list of mapped files: the number of mappings and the page size in bytes; then start, end and page in the
 /// file for each mapping; then the paths.
 fn mapped_files(contents: &[u8]) -> Option<Vec<MappedFile>> {
-    let fields = Fields(contents);
+    let fields = LittleEndian(contents);
     let count = usize::try_from(fields.u64(0)?).ok()?;
     let page_bytes = fields.u64(8)?;
     let paths = contents.get(16_usize.checked_add(count.checked_mul(24)?)?..)?;
@@ -137,7 +137,7 @@ mod tests {
         let words = [2_u64, 4096, 0x1000, 0x2000, 0, 0x2000, 0x5000, 3];
         let mut contents: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         contents.extend(b"/app\0/lib\0");
-        let mut facts = Facts::default();
+        let mut facts = NoteContents::default();
         let note = Note {
             owner: b"CORE",
             kind: elf::NT_FILE.0,
@@ -166,13 +166,16 @@ mod tests {
             };
             contents[112 + 8 * index..][..8].copy_from_slice(&value.to_le_bytes());
         }
-        let found = thread(Processor::X86_64, Fields(&contents)).expect("a thread");
+        let found = thread(Processor::X86_64, LittleEndian(&contents)).expect("a thread");
         let ThreadState::Blocked { syscall, registers } = found.state else {
             panic!("registers are known");
         };
         assert_eq!((found.tid, syscall), (77, None));
         assert_eq!((registers.pc, registers.sp), (1016, 1019));
         assert_eq!(registers.get(Register(6)), Some(1004));
-        assert_eq!(thread(Processor::X86_64, Fields(&contents[..200])), None);
+        assert_eq!(
+            thread(Processor::X86_64, LittleEndian(&contents[..200])),
+            None
+        );
     }
 }

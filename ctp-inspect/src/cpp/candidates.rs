@@ -9,7 +9,7 @@ const MAX_CANDIDATES: usize = 1 << 21;
 
 /// What may be a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Candidate {
+pub struct FrameCandidate {
     /// Where the frame begins.
     pub address: u64,
     /// The first two words.
@@ -24,7 +24,7 @@ pub fn find(
     scan: &mut Scan,
     memory: &WritableMemory,
     functions: &CoroutineFunctions,
-) -> Vec<Candidate> {
+) -> Vec<FrameCandidate> {
     let mut candidates = Vec::new();
     scan.each_piece(target, &memory.ranges, |piece| {
         piece.each_within(&functions.destroying, |at, second| {
@@ -36,7 +36,7 @@ pub fn find(
                 return;
             };
             let start = functions.frame_start([first, second]);
-            candidates.extend(start.map(|start| Candidate {
+            candidates.extend(start.map(|start| FrameCandidate {
                 address,
                 words: [first, second],
                 start,

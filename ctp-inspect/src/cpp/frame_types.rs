@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use symbolize::{DebugInfo, SearchPaths};
 
-use crate::cpp::functions::{Coroutine, CoroutineFunctions};
+use crate::cpp::functions::{CoroutineFunctions, CppCoroutine};
 use crate::target::Target;
 use crate::types::in_symbolize;
 
@@ -76,7 +76,7 @@ impl FrameTypes {
     }
 
     /// What is known about the frames of a coroutine.
-    pub fn of(&self, coroutine: &Coroutine) -> Option<&FrameType> {
+    pub fn of(&self, coroutine: &CppCoroutine) -> Option<&FrameType> {
         self.known.as_ref()?.get(&coroutine.symbol)
     }
 }
@@ -99,7 +99,7 @@ impl FrameType {
         &self,
         target: &dyn Target,
         frame: u64,
-        coroutine: &Coroutine,
+        coroutine: &CppCoroutine,
     ) -> Option<u64> {
         let (offset, bytes) = self.index?;
         let mut word = [0; 8];

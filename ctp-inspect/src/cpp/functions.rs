@@ -26,7 +26,7 @@ pub struct CoroutineFunctions {
     search_paths: SearchPaths,
     modules: Modules,
     /// The coroutines, in no particular order.
-    pub coroutines: Vec<Coroutine>,
+    pub coroutines: Vec<CppCoroutine>,
     /// Which coroutines have a function at an address, and what the function does.
     by_address: HashMap<u64, Vec<(Role, usize)>>,
     /// The smallest range that contains all functions that destroy a frame.
@@ -35,7 +35,7 @@ pub struct CoroutineFunctions {
 
 /// A C++20 coroutine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Coroutine {
+pub struct CppCoroutine {
     /// The function in the source, such as `net::read(int)`.
     pub name: String,
     /// The mangled name of the function in the source, by which debug info knows the coroutine.
@@ -146,7 +146,7 @@ impl CoroutineFunctions {
                 continue;
             };
             let index = *known.entry(base).or_insert_with(|| {
-                self.coroutines.push(Coroutine::default());
+                self.coroutines.push(CppCoroutine::default());
                 self.coroutines.len() - 1
             });
             let address = function.address.0;

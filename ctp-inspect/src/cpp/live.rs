@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::cpp::candidates::Candidate;
+use crate::cpp::candidates::FrameCandidate;
 use crate::glibc_heap::{Chunk, HEADER_BYTES, Heaps};
 use crate::stack_ranges::StackRanges;
 use crate::target::Target;
@@ -37,7 +37,7 @@ pub struct LiveFrame {
 
 /// What is known about the memory of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Memory {
+enum CandidateMemory {
     /// A chunk in use that begins with the candidate.
     Own(Chunk),
     /// A chunk in use that contains the candidate.
@@ -52,7 +52,7 @@ pub fn judge(
     target: &dyn Target,
     stacks: &StackRanges,
     heaps: &Heaps,
-    candidates: &[Candidate],
+    candidates: &[FrameCandidate],
 ) -> LiveFrames {
     let addresses: Vec<u64> = candidates.iter().map(|frame| frame.address).collect();
     let chunks = heaps.chunks(&addresses);
@@ -60,7 +60,7 @@ pub fn judge(
         let chunk = chunks.get(&candidate.address);
         memory_of(target, stacks, candidate, chunk)
     });
-    let memory: Vec<Memory> = memory.collect();
+    let memory: Vec<CandidateMemory> = memory.collect();
     let mut frames = BTreeMap::new();
     for (candidate, memory) in candidates.iter().zip(&memory) {
         let frame = in_own_memory(candidate, *memory, heaps);
@@ -79,31 +79,35 @@ pub fn judge(
 fn memory_of(
     target: &dyn Target,
     stacks: &StackRanges,
-    candidate: &Candidate,
+    candidate: &FrameCandidate,
     chunk: Option<&Chunk>,
-) -> Memory {
+) -> CandidateMemory {
     let address = candidate.address;
     if let Some(stack) = stacks.containing(address) {
         let may_live = candidate.start.is_inside_caller && stack.is_in_use(address);
         return if may_live {
-            Memory::Unknown
+            CandidateMemory::Unknown
         } else {
-            Memory::Free
+            CandidateMemory::Free
         };
     }
     match chunk {
-        Some(chunk) if !chunk.is_in_use || address < chunk.memory => Memory::Free,
-        Some(chunk) if chunk.memory == address => Memory::Own(*chunk),
-        Some(chunk) => Memory::Inside(*chunk),
+        Some(chunk) if !chunk.is_in_use || address < chunk.memory => CandidateMemory::Free,
+        Some(chunk) if chunk.memory == address => CandidateMemory::Own(*chunk),
+        Some(chunk) => CandidateMemory::Inside(*chunk),
         // Programs have tables of these functions.
-        None if target.mapping_at(address).is_some_and(|m| m.has_file()) => Memory::Free,
-        None => Memory::Unknown,
+        None if target.mapping_at(address).is_some_and(|m| m.has_file()) => CandidateMemory::Free,
+        None => CandidateMemory::Unknown,
     }
 }
 
 /// The frame of a candidate that is not inside the frame of its caller.
-fn in_own_memory(candidate: &Candidate, memory: Memory, heaps: &Heaps) -> Option<LiveFrame> {
-    if candidate.start.is_inside_caller || memory == Memory::Free {
+fn in_own_memory(
+    candidate: &FrameCandidate,
+    memory: CandidateMemory,
+    heaps: &Heaps,
+) -> Option<LiveFrame> {
+    if candidate.start.is_inside_caller || memory == CandidateMemory::Free {
         return None;
     }
     let mut frame = LiveFrame {
@@ -113,7 +117,7 @@ fn in_own_memory(candidate: &Candidate, memory: Memory, heaps: &Heaps) -> Option
         is_finished: candidate.start.is_finished,
         ..LiveFrame::default()
     };
-    if let Memory::Own(chunk) = memory {
+    if let CandidateMemory::Own(chunk) = memory {
         frame.is_certain = !frame.is_finished || heaps.have_safe_links();
         frame.size_bytes = chunk.bytes - HEADER_BYTES / 2;
     }
@@ -123,8 +127,8 @@ fn in_own_memory(candidate: &Candidate, memory: Memory, heaps: &Heaps) -> Option
 /// The frame of a candidate inside the frame of its caller. What has run to its end was destroyed, or is about to be,
 /// and the words may remain.
 fn inside_caller(
-    candidate: &Candidate,
-    memory: Memory,
+    candidate: &FrameCandidate,
+    memory: CandidateMemory,
     frames: &BTreeMap<u64, LiveFrame>,
 ) -> Option<LiveFrame> {
     let start = candidate.start;
@@ -132,9 +136,9 @@ fn inside_caller(
         return None;
     }
     let outer = match memory {
-        Memory::Free => return None,
-        Memory::Inside(chunk) => frames.get(&chunk.memory),
-        Memory::Own(_) | Memory::Unknown => None,
+        CandidateMemory::Free => return None,
+        CandidateMemory::Inside(chunk) => frames.get(&chunk.memory),
+        CandidateMemory::Own(_) | CandidateMemory::Unknown => None,
     };
     if outer.is_some_and(|outer| outer.is_finished) {
         return None;

@@ -1,20 +1,20 @@
-//! [`Window`]: reads words in ascending order, many with a single call.
+//! [`MemoryWindow`]: reads words in ascending order, many with a single call.
 
 use crate::target::Target;
 
 const BYTES: usize = 1 << 16;
 
 /// A part of memory, as it was when it was read.
-pub struct Window<'t> {
+pub struct MemoryWindow<'t> {
     target: &'t dyn Target,
     start: u64,
     bytes: Vec<u8>,
 }
 
-impl<'t> Window<'t> {
+impl<'t> MemoryWindow<'t> {
     /// Reads nothing yet.
     pub fn new(target: &'t dyn Target) -> Self {
-        Window {
+        MemoryWindow {
             target,
             start: 0,
             bytes: Vec::new(),

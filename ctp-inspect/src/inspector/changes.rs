@@ -6,11 +6,11 @@ use ctp_trace::record::{InspectedTask, Record, TaskId};
 
 /// The tasks as they were recorded last.
 #[derive(Clone, Debug, Default)]
-pub struct Changes {
+pub struct RecordedTasks {
     tasks: BTreeMap<TaskId, InspectedTask>,
 }
 
-impl Changes {
+impl RecordedTasks {
     /// Appends the tasks that are new or changed to `records`. Returns the tasks that exist no longer,
     /// sorted.
     pub fn replace(&mut self, tasks: Vec<InspectedTask>, records: &mut Vec<Record>) -> Vec<TaskId> {
@@ -38,7 +38,7 @@ mod tests {
             ..InspectedTask::default()
         };
         let (idle, running) = (TaskState::Idle, TaskState::Running);
-        let mut changes = Changes::default();
+        let mut changes = RecordedTasks::default();
         let mut records = Vec::new();
         let first = vec![task(1, idle), task(2, idle), task(3, idle)];
         assert_eq!(changes.replace(first, &mut records), []);

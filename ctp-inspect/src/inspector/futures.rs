@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use ctp_trace::record::{AwaitFrame, AwaitStack, AwaitStackId, TaskId};
 use symbolize::SearchPaths;
 
-use crate::awaits::{Awaits, RootFuture, TaskAwaits, TaskFuture};
+use crate::awaits::{AwaitReader, RootFuture, TaskAwaits, TaskFuture};
 use crate::finder::FoundTask;
 use crate::inspector::identities::TraceIds;
 use crate::inspector::own_wakers;
@@ -15,7 +15,7 @@ use crate::target::Target;
 
 /// The reader of futures, and the numbers of the await stacks that are in the trace.
 pub struct Futures {
-    awaits: Awaits,
+    awaits: AwaitReader,
     stacks: HashMap<Vec<AwaitFrame>, AwaitStackId>,
 }
 
@@ -38,7 +38,7 @@ impl Futures {
     /// Reads debug info from files in `search_paths`.
     pub fn new(search_paths: SearchPaths) -> Self {
         Self {
-            awaits: Awaits::new(search_paths),
+            awaits: AwaitReader::new(search_paths),
             stacks: HashMap::new(),
         }
     }
@@ -99,7 +99,7 @@ impl Futures {
     }
 
     /// The reader of futures.
-    pub fn awaits(&self) -> &Awaits {
+    pub fn awaits(&self) -> &AwaitReader {
         &self.awaits
     }
 

@@ -18,18 +18,18 @@ const IO_SLOT_BYTES: u64 = 128;
 const MAX_WAITER_BYTES: u64 = 64;
 
 /// The owners of memory in which wakers lie.
-pub struct Holders<'t> {
+pub struct WakerOwners<'t> {
     numbers: &'t HashMap<u64, TaskId>,
     stacks: &'t StackRanges,
     /// The memory of the tasks.
-    cells: Cells,
+    cells: TaskRanges,
     /// The descriptors of I/O resources, by the address of the resource.
     slots: HashMap<u64, u32>,
     /// The address of each waiting node and the descriptor for which the node waits, sorted.
     waiters: Vec<(u64, u32)>,
 }
 
-impl<'t> Holders<'t> {
+impl<'t> WakerOwners<'t> {
     /// Reads the waiters of the descriptors.
     pub fn new(
         target: &dyn Target,
@@ -38,7 +38,7 @@ impl<'t> Holders<'t> {
         stacks: &'t StackRanges,
         interests: &[EpollInterest],
     ) -> Self {
-        let cells = Cells::of(tasks);
+        let cells = TaskRanges::of(tasks);
         let slots = slots(target, interests);
         let mut waiters = Vec::new();
         for (address, fd) in &slots {
@@ -51,7 +51,7 @@ impl<'t> Holders<'t> {
             }
         }
         waiters.sort_unstable();
-        Holders {
+        WakerOwners {
             numbers,
             stacks,
             cells,
@@ -164,7 +164,7 @@ fn slots(target: &dyn Target, interests: &[EpollInterest]) -> HashMap<u64, u32> 
 
 /// The memory of tasks. Where ranges are nested, an address belongs to the innermost task.
 #[derive(Debug, Default)]
-struct Cells {
+struct TaskRanges {
     /// Sorted by start.
     ranges: Vec<CellRange>,
 }
@@ -180,7 +180,7 @@ struct CellRange {
     joiner: Range<u64>,
 }
 
-impl Cells {
+impl TaskRanges {
     fn of(tasks: &[FoundTask]) -> Self {
         let ranges = tasks.iter().map(|task| {
             let (memory, joiner) = (task.memory(), task.joiner());
@@ -197,17 +197,17 @@ impl Cells {
             greatest = cell.range.end.max(greatest);
             cell.greatest = greatest;
         }
-        Cells { ranges }
+        TaskRanges { ranges }
     }
 
     /// The innermost range that contains an address.
-    fn containing(&self, address: u64) -> Option<Cell> {
+    fn containing(&self, address: u64) -> Option<TaskRange> {
         let after = self
             .ranges
             .partition_point(|cell| cell.range.start <= address);
         for cell in self.ranges[..after].iter().rev() {
             if address < cell.range.end {
-                return Some(Cell {
+                return Some(TaskRange {
                     address: cell.range.start,
                     is_joiner: cell.joiner.contains(&address),
                 });
@@ -222,7 +222,7 @@ impl Cells {
 
 /// A task, as the owner of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Cell {
+struct TaskRange {
     address: u64,
     /// The address is where the waker of another task is that awaits this task. A waker there is certainly in use.
     is_joiner: bool,
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn inner_memory_belongs_to_the_inner_task() {
-        let cells = Cells::of(&[task(0x1000, 0x1000), task(0x1800, 0x80), task(0x1900, 0x80)]);
+        let cells = TaskRanges::of(&[task(0x1000, 0x1000), task(0x1800, 0x80), task(0x1900, 0x80)]);
         let owners = [0x1000, 0x1800, 0x189f, 0x18a0, 0x19a0, 0x201f];
         let owners = owners.map(|address| cells.containing(address).map(|cell| cell.address));
         let expected = [0x1000, 0x1800, 0x1800, 0x1000, 0x1000, 0x1000];

@@ -30,12 +30,12 @@ impl TraceIds {
 /// The numbers of the tasks of a process.
 #[derive(Clone, Debug, Default)]
 pub struct Identities {
-    numbers: HashMap<Identity, TaskId>,
+    numbers: HashMap<TaskIdentity, TaskId>,
 }
 
 /// What identifies a task in several inspections. Memory is reused, so the address alone is not enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Identity {
+struct TaskIdentity {
     address: u64,
     runtime_id: u64,
     of_type: u64,
@@ -44,7 +44,7 @@ struct Identity {
 impl Identities {
     /// The number of a task. A new task gets a new number.
     pub fn number(&mut self, task: &FoundTask, ids: &mut TraceIds) -> TaskId {
-        let identity = Identity {
+        let identity = TaskIdentity {
             address: task.address,
             runtime_id: task.runtime_id,
             of_type: task.layout.identity,

@@ -17,7 +17,7 @@ use crate::target::Target;
 const MAX_BYTES: u64 = 16 << 30;
 
 /// A value that a task seems to own, and whether other memory leads to the value.
-struct Candidate {
+struct OwnedValue {
     handles: Handles,
     /// The memory of the task. `waker` is the index of its waker.
     task: Range<u64>,
@@ -47,17 +47,22 @@ pub fn mark_own_wakers(
 }
 
 /// The candidates, sorted by their values.
-fn candidates(tasks: &[FoundTask], futures: &FutureByTask) -> Vec<Candidate> {
+fn candidates(tasks: &[FoundTask], futures: &FutureByTask) -> Vec<OwnedValue> {
     let mut candidates = Vec::new();
     for task in tasks {
         let wakers = futures.get(&task.address).map(|(_, future)| &future.wakers);
         for (waker, registered) in wakers.into_iter().flatten().enumerate() {
-            candidates.extend(registered.own_if_unshared.clone().map(|handles| Candidate {
-                handles,
-                task: task.memory(),
-                waker,
-                is_used_elsewhere: false,
-            }));
+            candidates.extend(
+                registered
+                    .own_if_unshared
+                    .clone()
+                    .map(|handles| OwnedValue {
+                        handles,
+                        task: task.memory(),
+                        waker,
+                        is_used_elsewhere: false,
+                    }),
+            );
         }
     }
     candidates.sort_by_key(|candidate| candidate.handles.value.start);
@@ -65,7 +70,7 @@ fn candidates(tasks: &[FoundTask], futures: &FutureByTask) -> Vec<Candidate> {
 }
 
 /// Searches all memory for addresses of the values. Returns whether all memory was read.
-fn search_memory(target: &dyn Target, stacks: &StackRanges, candidates: &mut [Candidate]) -> bool {
+fn search_memory(target: &dyn Target, stacks: &StackRanges, candidates: &mut [OwnedValue]) -> bool {
     let values = candidates.iter().map(|candidate| &candidate.handles.value);
     let start = values.clone().map(|value| value.start).min().unwrap_or(0);
     let end = values.map(|value| value.end).max().unwrap_or(0);
@@ -83,7 +88,7 @@ fn search_memory(target: &dyn Target, stacks: &StackRanges, candidates: &mut [Ca
 }
 
 /// Notes a word of memory that may lead to a value.
-fn note(candidates: &mut [Candidate], at: u64, word: u64) {
+fn note(candidates: &mut [OwnedValue], at: u64, word: u64) {
     let after = candidates.partition_point(|candidate| candidate.handles.value.start <= word);
     let mut before = candidates[..after].iter_mut().rev();
     // A value has a candidate for each waker in it.
@@ -97,7 +102,7 @@ fn note(candidates: &mut [Candidate], at: u64, word: u64) {
     }
 }
 
-impl Candidate {
+impl OwnedValue {
     fn note(&mut self, at: u64, word: u64) {
         let handles = &self.handles;
         let is_own =
@@ -110,8 +115,8 @@ impl Candidate {
 mod tests {
     use super::*;
 
-    fn candidate(value: Range<u64>, task: Range<u64>) -> Candidate {
-        Candidate {
+    fn candidate(value: Range<u64>, task: Range<u64>) -> OwnedValue {
+        OwnedValue {
             handles: Handles {
                 value,
                 at: vec![0x9000],

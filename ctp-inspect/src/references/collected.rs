@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::scan::Piece;
+use crate::scan::MemoryPiece;
 use crate::target::Target;
 
 /// At most this many words of each kind are collected.
@@ -37,7 +37,7 @@ impl CollectedWords {
     /// Adds the words before and after the vtable of wakers at an address, if they are within `span`.
     pub fn add_neighbours(
         &mut self,
-        (target, piece): (&dyn Target, &Piece<'_>),
+        (target, piece): (&dyn Target, &MemoryPiece<'_>),
         at: u64,
         previous: u64,
         span: &Range<u64>,

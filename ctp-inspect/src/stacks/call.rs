@@ -5,7 +5,7 @@ use crate::target::Target;
 
 /// How the instruction before a return address relates to a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Call {
+pub enum CallKind {
     /// Calls exactly this function.
     Direct,
     /// Calls a function whose address is not in the instruction, so that it may be any function.
@@ -22,20 +22,20 @@ const JUMP_BYTES: usize = 256;
 /// Decodes the instruction before a return address, to check whether it calls `function`.
 ///
 /// The kernel calls signal handlers without a call instruction, and lets them return to code that calls
-/// `rt_sigreturn`. The result for such a return address is [`Call::Indirect`].
+/// `rt_sigreturn`. The result for such a return address is [`CallKind::Indirect`].
 pub fn call_before(
     target: &dyn Target,
     processor: Processor,
     return_address: u64,
     function: u64,
-) -> Call {
+) -> CallKind {
     let mut code = [0; MAX_CALL_BYTES];
     let start = return_address.wrapping_sub(MAX_CALL_BYTES as u64);
     if target.read(start, &mut code) != code.len() {
-        return Call::Other;
+        return CallKind::Other;
     }
     if returns_from_signal(target, processor, return_address) {
-        return Call::Indirect;
+        return CallKind::Indirect;
     }
     match processor {
         Processor::X86_64 => x86_call(target, &code, return_address, function),
@@ -59,23 +59,27 @@ fn returns_from_signal(target: &dyn Target, processor: Processor, address: u64) 
         .any(|expected| code[..read].starts_with(expected))
 }
 
-fn x86_call(target: &dyn Target, code: &[u8; 8], return_address: u64, function: u64) -> Call {
+fn x86_call(target: &dyn Target, code: &[u8; 8], return_address: u64, function: u64) -> CallKind {
     let distance = i32::from_le_bytes([code[4], code[5], code[6], code[7]]);
     let there = return_address.wrapping_add_signed(i64::from(distance));
     if code[3] == 0xe8 && (there == function || jumps_to(target, there, function)) {
-        return Call::Direct;
+        return CallKind::Direct;
     }
     if code[2..4] == [0xff, 0x15] {
         // Through a pointer with its address in the instruction.
         let called = target.word(there);
         let is_called =
             called.is_some_and(|called| called == function || jumps_to(target, called, function));
-        return if is_called { Call::Direct } else { Call::Other };
+        return if is_called {
+            CallKind::Direct
+        } else {
+            CallKind::Other
+        };
     }
     if has_indirect_call(code) {
-        Call::Indirect
+        CallKind::Indirect
     } else {
-        Call::Other
+        CallKind::Other
     }
 }
 
@@ -136,7 +140,7 @@ fn jumps_to(target: &dyn Target, from: u64, function: u64) -> bool {
     })
 }
 
-fn aarch64_call(code: &[u8; 8], return_address: u64, function: u64) -> Call {
+fn aarch64_call(code: &[u8; 8], return_address: u64, function: u64) -> CallKind {
     let instruction = u32::from_le_bytes([code[4], code[5], code[6], code[7]]);
     if instruction >> 26 == 0b10_0101 {
         let words = i64::from(i32::from_le_bytes((instruction << 6).to_le_bytes()) >> 6);
@@ -144,9 +148,9 @@ fn aarch64_call(code: &[u8; 8], return_address: u64, function: u64) -> Call {
             .wrapping_sub(4)
             .wrapping_add_signed(words * 4);
         return if there == function {
-            Call::Direct
+            CallKind::Direct
         } else {
-            Call::Other
+            CallKind::Other
         };
     }
     // blr, and forms of it which check a signature.
@@ -155,9 +159,9 @@ fn aarch64_call(code: &[u8; 8], return_address: u64, function: u64) -> Call {
         0x35_8fc0 | 0x35_8fc2 | 0x35_8fc3 | 0x35_cfc2 | 0x35_cfc3
     );
     if is_indirect {
-        Call::Indirect
+        CallKind::Indirect
     } else {
-        Call::Other
+        CallKind::Other
     }
 }
 
@@ -187,18 +191,18 @@ mod tests {
         image
     }
 
-    fn x86(before: &[u8]) -> Call {
+    fn x86(before: &[u8]) -> CallKind {
         call_before(&code(before), Processor::X86_64, CODE + 0x100, FUNCTION)
     }
 
     #[test]
     fn x86_calls_with_known_target_are_direct() {
-        assert_eq!(x86(&[0xe8, 0x00, 0x07, 0x00, 0x00]), Call::Direct);
-        assert_eq!(x86(&[0xe8, 0x01, 0x07, 0x00, 0x00]), Call::Other);
+        assert_eq!(x86(&[0xe8, 0x00, 0x07, 0x00, 0x00]), CallKind::Direct);
+        assert_eq!(x86(&[0xe8, 0x01, 0x07, 0x00, 0x00]), CallKind::Other);
         // Through a pointer, and by a jump through a pointer.
-        assert_eq!(x86(&[0xff, 0x15, 0x00, 0xff, 0xff, 0xff]), Call::Direct);
-        assert_eq!(x86(&[0xff, 0x15, 0x08, 0xff, 0xff, 0xff]), Call::Other);
-        assert_eq!(x86(&[0xe8, 0x00, 0x01, 0x00, 0x00]), Call::Direct);
+        assert_eq!(x86(&[0xff, 0x15, 0x00, 0xff, 0xff, 0xff]), CallKind::Direct);
+        assert_eq!(x86(&[0xff, 0x15, 0x08, 0xff, 0xff, 0xff]), CallKind::Other);
+        assert_eq!(x86(&[0xe8, 0x00, 0x01, 0x00, 0x00]), CallKind::Direct);
     }
 
     #[test]
@@ -212,11 +216,11 @@ mod tests {
             &[0xff, 0x94, 0x24, 0x00, 0x01, 0x00, 0x00], // call [rsp + 256]
         ];
         for call in calls {
-            assert_eq!(x86(call), Call::Indirect, "{call:x?}");
+            assert_eq!(x86(call), CallKind::Indirect, "{call:x?}");
         }
         let others: [&[u8]; 3] = [&[0xff, 0xe3], &[0xff, 0x30], &[0x90]];
         for other in others {
-            assert_eq!(x86(other), Call::Other, "{other:x?}");
+            assert_eq!(x86(other), CallKind::Other, "{other:x?}");
         }
     }
 
@@ -226,12 +230,12 @@ mod tests {
             let image = code(&instruction.to_le_bytes());
             call_before(&image, Processor::Aarch64, CODE + 0x100, FUNCTION)
         };
-        assert_eq!(call(0x9400_01c1), Call::Direct); // bl
-        assert_eq!(call(0x9400_01c2), Call::Other);
-        assert_eq!(call(0xd63f_0100), Call::Indirect); // blr x8
-        assert_eq!(call(0xd63f_0900), Call::Indirect); // blraaz x8
-        assert_eq!(call(0xd73f_0908), Call::Indirect); // blraa x8, x8
-        assert_eq!(call(0xd61f_0100), Call::Other); // br x8
-        assert_eq!(call(0xd65f_03c0), Call::Other); // ret
+        assert_eq!(call(0x9400_01c1), CallKind::Direct); // bl
+        assert_eq!(call(0x9400_01c2), CallKind::Other);
+        assert_eq!(call(0xd63f_0100), CallKind::Indirect); // blr x8
+        assert_eq!(call(0xd63f_0900), CallKind::Indirect); // blraaz x8
+        assert_eq!(call(0xd73f_0908), CallKind::Indirect); // blraa x8, x8
+        assert_eq!(call(0xd61f_0100), CallKind::Other); // br x8
+        assert_eq!(call(0xd65f_03c0), CallKind::Other); // ret
     }
 }

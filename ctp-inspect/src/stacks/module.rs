@@ -1,4 +1,4 @@
-//! [`Module`]: the unwind table of an executable file or library, as it is in memory.
+//! [`UnwindTable`]: the unwind table of an executable file or library, as it is in memory.
 //!
 //! The file itself is opened only for code without an unwind table in memory. The file may have been deleted or
 //! replaced, or lie in a container, and the kernel's part of a process (`[vdso]`) has no file.
@@ -25,7 +25,7 @@ const MAX_TABLE_BYTES: u64 = 256 << 20;
 const MAX_MAPPINGS: usize = 64;
 
 /// The unwind table of a loaded file.
-pub struct Module {
+pub struct UnwindTable {
     /// The processor of its code.
     pub processor: Processor,
     /// The addresses to which the pointers in the table are relative.
@@ -39,7 +39,7 @@ pub struct Module {
     file_frames: OnceLock<Option<FileFrames>>,
 }
 
-impl fmt::Debug for Module {
+impl fmt::Debug for UnwindTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.frames.len();
         f.debug_struct("Module").field("bytes", &bytes).finish()
@@ -59,7 +59,7 @@ pub fn header_of(mappings: &[Mapping], address: u64) -> Option<u64> {
     Some(first.start)
 }
 
-impl Module {
+impl UnwindTable {
     /// Reads the unwind table of the file that is loaded at an address. `None` if the file has no table with an index,
     /// or is for an unknown processor.
     pub fn read(target: &dyn Target, header: u64) -> Option<Self> {
@@ -74,7 +74,7 @@ impl Module {
         let segments = parsed.program_headers(endian, &bytes[..]).ok()?;
         let bias = bias(segments, header)?;
         let (index, frames, bases) = read_table(target, find_index(segments, bias)?)?;
-        Some(Module {
+        Some(UnwindTable {
             processor,
             bases,
             index,

@@ -1,4 +1,4 @@
-//! [`Rules`]: how to get from a function at some address to its caller, by the unwind table.
+//! [`UnwindRules`]: how to get from a function at some address to its caller, by the unwind table.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use gimli::{
     UnwindSection, Value,
 };
 
-use crate::stacks::module::{Bytes, Module};
+use crate::stacks::module::{Bytes, UnwindTable};
 use crate::stacks::registers::Registers;
 use crate::stacks::step::Step;
 use crate::stacks::window::StackWindow;
@@ -19,7 +19,7 @@ const MAX_OPERATIONS: u32 = 256;
 
 /// What the unwind table says about an address.
 #[derive(Debug)]
-pub struct Rules {
+pub struct UnwindRules {
     /// First address of the function.
     pub function: u64,
     /// The kernel has put this frame on the stack, to call a signal handler.
@@ -32,12 +32,12 @@ pub struct Rules {
     frame_end: CfaRule<usize>,
     encoding: Encoding,
     /// The module whose table in memory has the rules; `None` if the table in the file has them.
-    module: Option<Arc<Module>>,
+    module: Option<Arc<UnwindTable>>,
 }
 
-impl Rules {
+impl UnwindRules {
     /// What the table in memory says about an address; `None` if it says nothing.
-    pub fn find(module: &Arc<Module>, address: u64) -> Option<Self> {
+    pub fn find(module: &Arc<UnwindTable>, address: u64) -> Option<Self> {
         let frames = module.frames();
         let index = module.index();
         let index = index.parse(&module.bases, 8).ok()?;
@@ -51,14 +51,14 @@ impl Rules {
             .ok()
             .filter(|function| function.contains(address))?;
         let rules = Self::of(&frames, &function, &module.bases, address)?;
-        Some(Rules {
+        Some(UnwindRules {
             module: Some(Arc::clone(module)),
             ..rules
         })
     }
 
     /// What the table in the debug info of the module's file says about the address.
-    pub fn find_in_file(target: &dyn Target, module: &Module, address: u64) -> Option<Self> {
+    pub fn find_in_file(target: &dyn Target, module: &UnwindTable, address: u64) -> Option<Self> {
         let table = module.file_frames(target)?.table();
         let bases = BaseAddresses::default();
         let address = address.wrapping_sub(module.bias);
@@ -66,7 +66,7 @@ impl Rules {
             .fde_for_address(&bases, address, DebugFrame::cie_from_offset)
             .ok()?;
         let rules = Self::of(&table, &function, &bases, address)?;
-        Some(Rules {
+        Some(UnwindRules {
             function: rules.function.wrapping_add(module.bias),
             ..rules
         })
@@ -82,7 +82,7 @@ impl Rules {
         let row = function
             .unwind_info_for_address(table, bases, &mut context, address)
             .ok()?;
-        Some(Rules {
+        Some(UnwindRules {
             function: function.initial_address(),
             is_signal: function.is_signal_trampoline(),
             return_register: function.cie().return_address_register(),

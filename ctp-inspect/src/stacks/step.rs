@@ -3,7 +3,7 @@
 use gimli::{Register, RegisterRule};
 
 use crate::stacks::registers::{Processor, Registers};
-use crate::stacks::rules::Rules;
+use crate::stacks::rules::UnwindRules;
 use crate::stacks::window::StackWindow;
 
 /// What lies beyond a frame.
@@ -28,7 +28,7 @@ pub enum Step {
 /// registers of its caller, and `end` is the address at which its frame ends (the canonical frame address of DWARF).
 pub fn caller(
     window: &StackWindow<'_>,
-    rules: &Rules,
+    rules: &UnwindRules,
     registers: &Registers,
     end: u64,
     is_innermost: bool,
@@ -81,7 +81,7 @@ fn can_lack_frame(registers: &Registers) -> bool {
 /// The value that a register has in the caller. `None` if unknown.
 fn value(
     window: &StackWindow<'_>,
-    rules: &Rules,
+    rules: &UnwindRules,
     registers: &Registers,
     end: u64,
     register: Register,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
-use crate::target::status::Status;
+use crate::target::status::ProcessStatus;
 
 /// What prevents reading the memory of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub enum Denial {
 
 impl Denial {
     /// Finds what prevents this process from reading that one.
-    pub(super) fn find(pid: u32, status: &Status) -> Self {
+    pub(super) fn find(pid: u32, status: &ProcessStatus) -> Self {
         let own = rustix::process::geteuid().as_raw();
         if let Some(other) = status.uids.iter().find(|uid| **uid != own && own != 0) {
             return Denial::OtherUser(*other);

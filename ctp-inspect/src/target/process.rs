@@ -16,7 +16,7 @@ use crate::target::error::TargetError;
 use crate::target::mapping::Mapping;
 use crate::target::page_map::PageMap;
 use crate::target::read_parts::read_parts;
-use crate::target::status::Status;
+use crate::target::status::ProcessStatus;
 use crate::target::{EpollInterest, StackPointer, Target, epoll, mapping};
 use crate::threads::interrupt::interrupt;
 use crate::threads::{ThreadSample, ThreadState, procfs};
@@ -44,7 +44,7 @@ impl ProcessTarget {
     /// # Errors
     /// The process does not exist, may not be read, or is of a kind that cannot be inspected.
     pub fn open(pid: u32) -> Result<Self, TargetError> {
-        let status = Status::read(pid).ok_or(TargetError::Ended)?;
+        let status = ProcessStatus::read(pid).ok_or(TargetError::Ended)?;
         if status.process != pid {
             return Err(TargetError::Thread(status.process));
         }
@@ -198,7 +198,7 @@ impl Target for ProcessTarget {
     }
 }
 
-fn explain(error: io::Error, pid: u32, status: &Status) -> TargetError {
+fn explain(error: io::Error, pid: u32, status: &ProcessStatus) -> TargetError {
     match error.kind() {
         io::ErrorKind::PermissionDenied => TargetError::Denied(Denial::find(pid, status)),
         io::ErrorKind::NotFound => without_memory(status),
@@ -215,9 +215,9 @@ fn read_mappings(pid: u32) -> io::Result<Vec<Mapping>> {
 }
 
 /// Why a process has no memory.
-fn without_memory(status: &Status) -> TargetError {
-    let is_alive =
-        !status.is_zombie && Status::read(status.process).is_some_and(|status| !status.is_zombie);
+fn without_memory(status: &ProcessStatus) -> TargetError {
+    let is_alive = !status.is_zombie
+        && ProcessStatus::read(status.process).is_some_and(|status| !status.is_zombie);
     if is_alive {
         TargetError::Kernel
     } else {

@@ -4,7 +4,7 @@ use std::fs;
 
 /// The parts of `/proc/PID/status` that decide whether a process can be inspected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Status {
+pub struct ProcessStatus {
     /// The id of the process. Differs from the requested id if that is the id of a thread other than the main thread.
     pub process: u32,
     /// The process has exited, and its parent has not waited for it yet.
@@ -13,7 +13,7 @@ pub struct Status {
     pub uids: Vec<u32>,
 }
 
-impl Status {
+impl ProcessStatus {
     /// Reads the status of the process or thread with this id. `None` if no process or thread has the id.
     pub fn read(pid: u32) -> Option<Self> {
         let text = fs::read(format!("/proc/{pid}/status")).ok()?;
@@ -21,7 +21,7 @@ impl Status {
     }
 
     fn parse(text: &str) -> Self {
-        let mut status = Status::default();
+        let mut status = ProcessStatus::default();
         for (name, value) in text.lines().filter_map(|line| line.split_once(':')) {
             let value = value.trim();
             match name {
@@ -48,11 +48,11 @@ mod tests {
     #[test]
     fn fields_are_found_by_name() {
         let text = "Name:\ta b\nState:\tZ (zombie)\nTgid:\t12\nPid:\t13\nUid:\t1\t2\t3\t4\n";
-        let expected = Status {
+        let expected = ProcessStatus {
             process: 12,
             is_zombie: true,
             uids: vec![1, 2, 3],
         };
-        assert_eq!(Status::parse(text), expected);
+        assert_eq!(ProcessStatus::parse(text), expected);
     }
 }

@@ -1,11 +1,11 @@
-//! [`Mark`]: what a function on a stack says about its thread, by the function's name.
+//! [`RuntimeMark`]: what a function on a stack says about its thread, by the function's name.
 //!
 //! The names are those of tokio 1.21 to 1.54, of async-task 4, and of smol's pool of blocking threads. The names of threads cannot be used instead: threads of the
 //! blocking pool have the same names as workers.
 
 /// What a function says about the thread that runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
+pub enum RuntimeMark {
     /// Polls a task.
     Poll,
     /// Waits for work, or for events.
@@ -22,49 +22,58 @@ pub enum Mark {
 
 /// Paths of functions in `tokio::runtime`, with their marks. The first entry that fits decides. An entry that
 /// ends with `*` fits all paths that begin with the text before the `*`.
-const MARKS: &[(&str, Mark)] = &[
-    ("task::raw::poll", Mark::Poll),
-    ("task::harness::Harness::poll", Mark::Poll),
+const MARKS: &[(&str, RuntimeMark)] = &[
+    ("task::raw::poll", RuntimeMark::Poll),
+    ("task::harness::Harness::poll", RuntimeMark::Poll),
     (
         "scheduler::block_in_place::block_in_place",
-        Mark::BlockInPlace,
+        RuntimeMark::BlockInPlace,
     ),
     (
         "scheduler::multi_thread::worker::block_in_place",
-        Mark::BlockInPlace,
+        RuntimeMark::BlockInPlace,
     ),
     (
         "scheduler::multi_thread::worker::Context::park*",
-        Mark::Park,
+        RuntimeMark::Park,
     ),
     (
         "scheduler::multi_thread::worker::Context::run*",
-        Mark::Worker,
+        RuntimeMark::Worker,
     ),
-    ("scheduler::multi_thread::worker::run", Mark::Worker),
-    ("scheduler::multi_thread::park::*", Mark::Park),
-    ("scheduler::current_thread::Context::park*", Mark::Park),
-    ("scheduler::current_thread::*", Mark::SingleThread),
-    ("blocking::pool::Inner::run", Mark::BlockingPool),
-    ("blocking::pool::Spawner::spawn_thread*", Mark::BlockingPool),
-    ("driver::*", Mark::Park),
-    ("io::driver::Driver::*", Mark::Park),
-    ("time::Driver::*", Mark::Park),
-    ("time::driver::Driver::*", Mark::Park),
-    ("signal::Driver::*", Mark::Park),
-    ("signal::unix::driver::Driver::*", Mark::Park),
-    ("park::*", Mark::Park),
+    ("scheduler::multi_thread::worker::run", RuntimeMark::Worker),
+    ("scheduler::multi_thread::park::*", RuntimeMark::Park),
+    (
+        "scheduler::current_thread::Context::park*",
+        RuntimeMark::Park,
+    ),
+    ("scheduler::current_thread::*", RuntimeMark::SingleThread),
+    ("blocking::pool::Inner::run", RuntimeMark::BlockingPool),
+    (
+        "blocking::pool::Spawner::spawn_thread*",
+        RuntimeMark::BlockingPool,
+    ),
+    ("driver::*", RuntimeMark::Park),
+    ("io::driver::Driver::*", RuntimeMark::Park),
+    ("time::Driver::*", RuntimeMark::Park),
+    ("time::driver::Driver::*", RuntimeMark::Park),
+    ("signal::Driver::*", RuntimeMark::Park),
+    ("signal::unix::driver::Driver::*", RuntimeMark::Park),
+    ("park::*", RuntimeMark::Park),
 ];
 
 /// Paths of functions of other crates, with their marks.
-const OTHER_MARKS: &[(&str, Mark)] = &[
-    ("tokio::task::blocking::block_in_place", Mark::BlockInPlace),
-    ("tokio::park::thread::*", Mark::Park),
-    ("async_task::raw::RawTask::run", Mark::Poll),
-    ("blocking::Executor::main_loop", Mark::BlockingPool),
+const OTHER_MARKS: &[(&str, RuntimeMark)] = &[
+    (
+        "tokio::task::blocking::block_in_place",
+        RuntimeMark::BlockInPlace,
+    ),
+    ("tokio::park::thread::*", RuntimeMark::Park),
+    ("async_task::raw::RawTask::run", RuntimeMark::Poll),
+    ("blocking::Executor::main_loop", RuntimeMark::BlockingPool),
 ];
 
-impl Mark {
+impl RuntimeMark {
     /// The mark of a function with this demangled name.
     pub fn of(name: &str) -> Option<Self> {
         // The function that polls has the address of the task. The closure inside does not.
@@ -156,61 +165,64 @@ mod tests {
     #[test]
     fn names_of_both_manglings_have_marks() {
         let marks = [
-            ("tokio::runtime::task::raw::poll", Mark::Poll),
+            ("tokio::runtime::task::raw::poll", RuntimeMark::Poll),
             (
                 "tokio::runtime::task::raw::poll::<a::b, alloc::sync::Arc<c>>",
-                Mark::Poll,
+                RuntimeMark::Poll,
             ),
             (
                 "tokio::runtime::task::harness::Harness<T,S>::poll",
-                Mark::Poll,
+                RuntimeMark::Poll,
             ),
             (
                 "<tokio::runtime::task::harness::Harness<a::b<c>, d>>::poll",
-                Mark::Poll,
+                RuntimeMark::Poll,
             ),
             (
                 "tokio::runtime::scheduler::multi_thread::worker::Context::run",
-                Mark::Worker,
+                RuntimeMark::Worker,
             ),
             (
                 "<tokio::runtime::scheduler::multi_thread::worker::Context>::run_task",
-                Mark::Worker,
+                RuntimeMark::Worker,
             ),
             (
                 "tokio::runtime::scheduler::multi_thread::worker::Context::park_internal",
-                Mark::Park,
+                RuntimeMark::Park,
             ),
             (
                 "<tokio::runtime::scheduler::multi_thread::park::Inner>::park_condvar",
-                Mark::Park,
+                RuntimeMark::Park,
             ),
-            ("tokio::runtime::time::Driver::park_internal", Mark::Park),
+            (
+                "tokio::runtime::time::Driver::park_internal",
+                RuntimeMark::Park,
+            ),
             (
                 "tokio::runtime::scheduler::current_thread::CoreGuard::block_on",
-                Mark::SingleThread,
+                RuntimeMark::SingleThread,
             ),
             (
                 "tokio::runtime::blocking::pool::Inner::run",
-                Mark::BlockingPool,
+                RuntimeMark::BlockingPool,
             ),
             (
                 "tokio::task::blocking::block_in_place::<a, fn(b) -> c>",
-                Mark::BlockInPlace,
+                RuntimeMark::BlockInPlace,
             ),
             (
                 "closure in tokio::runtime::scheduler::multi_thread::worker::block_in_place",
-                Mark::BlockInPlace,
+                RuntimeMark::BlockInPlace,
             ),
-            ("async_task::raw::RawTask<F,T,S,M>::run", Mark::Poll),
+            ("async_task::raw::RawTask<F,T,S,M>::run", RuntimeMark::Poll),
             (
                 "<async_task::raw::RawTask<a::b, (), c, ()>>::run",
-                Mark::Poll,
+                RuntimeMark::Poll,
             ),
-            ("blocking::Executor::main_loop", Mark::BlockingPool),
+            ("blocking::Executor::main_loop", RuntimeMark::BlockingPool),
         ];
         for (name, mark) in marks {
-            assert_eq!(Mark::of(name), Some(mark), "{name}");
+            assert_eq!(RuntimeMark::of(name), Some(mark), "{name}");
         }
     }
 
@@ -229,7 +241,7 @@ mod tests {
             "closure in async_task::raw::RawTask<F,T,S,M>::run",
         ];
         for name in names {
-            assert_eq!(Mark::of(name), None, "{name}");
+            assert_eq!(RuntimeMark::of(name), None, "{name}");
         }
     }
 

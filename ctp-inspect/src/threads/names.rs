@@ -7,7 +7,7 @@ use symbolize::{Avma, Lookup, SearchPaths, Symbolizer};
 use crate::stacks::StackFrame;
 use crate::target::Target;
 use crate::threads::block_on::BlockOnPart;
-use crate::threads::mark::{Mark, function_path};
+use crate::threads::mark::{RuntimeMark, function_path};
 
 /// Finds the marks of functions by their names, and remembers them.
 pub struct FrameMarks {
@@ -19,7 +19,7 @@ pub struct FrameMarks {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FrameFunctions {
     /// The marks of the functions, innermost first.
-    pub marks: Vec<Mark>,
+    pub marks: Vec<RuntimeMark>,
     /// What each function has to do with `block_on`, innermost first.
     pub block_on: Vec<BlockOnPart>,
     /// Inlined functions are known too, because there is debug info.
@@ -63,7 +63,7 @@ impl FrameMarks {
         let names = frames.iter().filter_map(|frame| frame.function.as_deref());
         let paths = names.clone().map(function_path);
         let functions = FrameFunctions {
-            marks: names.filter_map(Mark::of).collect(),
+            marks: names.filter_map(RuntimeMark::of).collect(),
             block_on: paths.map(|path| BlockOnPart::of(&path)).collect(),
             // Only debug info has files. Symbol tables have none.
             has_inlined: frames.iter().any(|frame| frame.file.is_some()),

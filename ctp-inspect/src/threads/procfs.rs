@@ -49,7 +49,7 @@ pub fn switches(pid: u32, tid: u32) -> Option<u64> {
 
 /// What the status of a thread says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Status {
+struct ThreadStatus {
     name: String,
     switches: u64,
     /// A signal or a debugger has stopped the thread.
@@ -57,8 +57,8 @@ struct Status {
 }
 
 /// The status of a thread; `None` if it has exited.
-fn parse_status(status: &[u8]) -> Option<Status> {
-    let mut found = Status::default();
+fn parse_status(status: &[u8]) -> Option<ThreadStatus> {
+    let mut found = ThreadStatus::default();
     for line in status.split(|&byte| byte == b'\n') {
         let line = String::from_utf8_lossy(line);
         let Some((key, value)) = line.split_once(":\t") else {

@@ -1,14 +1,14 @@
-//! [`Activity`]: what a thread does for a runtime, by the functions on its stack.
+//! [`ThreadActivity`]: what a thread does for a runtime, by the functions on its stack.
 
 use std::ops::Range;
 
 use ctp_trace::record::ThreadRole;
 
-use crate::threads::mark::Mark;
+use crate::threads::mark::RuntimeMark;
 
 /// What a thread does for a runtime.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Activity {
+pub struct ThreadActivity {
     /// The role of the thread.
     pub role: ThreadRole,
     /// The frames of the innermost functions that poll a task; empty if there are none.
@@ -17,49 +17,52 @@ pub struct Activity {
     pub has_loop: bool,
 }
 
-impl Activity {
+impl ThreadActivity {
     /// What a thread with these marks on its frames does, innermost frame first. A frame has several marks if
     /// functions were inlined into its function.
-    pub fn of(frames: &[Vec<Mark>]) -> Self {
+    pub fn of(frames: &[Vec<RuntimeMark>]) -> Self {
         let mut polls: Vec<Range<usize>> = Vec::new();
         let mut is_parked = false;
         let mut gave_worker_away = false;
         let mut outermost = None;
         for (frame, mark) in flat(frames) {
             match mark {
-                Mark::Poll => add(&mut polls, frame),
-                Mark::Park => is_parked |= polls.is_empty(),
-                Mark::BlockInPlace => gave_worker_away = true,
-                Mark::Worker | Mark::SingleThread | Mark::BlockingPool => {
+                RuntimeMark::Poll => add(&mut polls, frame),
+                RuntimeMark::Park => is_parked |= polls.is_empty(),
+                RuntimeMark::BlockInPlace => gave_worker_away = true,
+                RuntimeMark::Worker | RuntimeMark::SingleThread | RuntimeMark::BlockingPool => {
                     outermost = Some(mark);
                     break;
                 }
             }
         }
-        if outermost == Some(Mark::BlockingPool) {
+        if outermost == Some(RuntimeMark::BlockingPool) {
             // A thread of the pool polls its closure like a task.
             polls.pop();
         }
         let poll = polls.first().cloned().unwrap_or_default();
         let role = match outermost {
-            Some(Mark::BlockingPool) if poll.is_empty() => ThreadRole::Blocking,
+            Some(RuntimeMark::BlockingPool) if poll.is_empty() => ThreadRole::Blocking,
             None if poll.is_empty() => ThreadRole::Other,
-            Some(Mark::Worker) if gave_worker_away => ThreadRole::Blocking,
+            Some(RuntimeMark::Worker) if gave_worker_away => ThreadRole::Blocking,
             _ if !poll.is_empty() => ThreadRole::Polling,
             _ if is_parked => ThreadRole::Parked,
             // Neither parked nor in a task: in the future that was given to `block_on`.
-            Some(Mark::SingleThread) => ThreadRole::Polling,
+            Some(RuntimeMark::SingleThread) => ThreadRole::Polling,
             _ => ThreadRole::Worker,
         };
-        Activity {
+        ThreadActivity {
             role,
             poll,
-            has_loop: matches!(outermost, Some(Mark::Worker | Mark::SingleThread)),
+            has_loop: matches!(
+                outermost,
+                Some(RuntimeMark::Worker | RuntimeMark::SingleThread)
+            ),
         }
     }
 }
 
-fn flat(frames: &[Vec<Mark>]) -> impl Iterator<Item = (usize, Mark)> {
+fn flat(frames: &[Vec<RuntimeMark>]) -> impl Iterator<Item = (usize, RuntimeMark)> {
     let frames = frames.iter().enumerate();
     frames.flat_map(|(frame, marks)| marks.iter().map(move |mark| (frame, *mark)))
 }
@@ -76,20 +79,20 @@ fn add(polls: &mut Vec<Range<usize>>, frame: usize) {
 mod tests {
     use super::*;
 
-    fn activity(marks: &[&[Mark]]) -> (ThreadRole, Range<usize>) {
-        let frames: Vec<Vec<Mark>> = marks.iter().map(|marks| marks.to_vec()).collect();
-        let Activity { role, poll, .. } = Activity::of(&frames);
+    fn activity(marks: &[&[RuntimeMark]]) -> (ThreadRole, Range<usize>) {
+        let frames: Vec<Vec<RuntimeMark>> = marks.iter().map(|marks| marks.to_vec()).collect();
+        let ThreadActivity { role, poll, .. } = ThreadActivity::of(&frames);
         (role, poll)
     }
 
-    const NONE: &[Mark] = &[];
-    const POLL: &[Mark] = &[Mark::Poll];
-    const PARK: &[Mark] = &[Mark::Park];
-    const POOL: &[Mark] = &[Mark::BlockingPool];
+    const NONE: &[RuntimeMark] = &[];
+    const POLL: &[RuntimeMark] = &[RuntimeMark::Poll];
+    const PARK: &[RuntimeMark] = &[RuntimeMark::Park];
+    const POOL: &[RuntimeMark] = &[RuntimeMark::BlockingPool];
 
     #[test]
     fn loop_of_worker_is_not_a_poll() {
-        let worker: &[Mark] = &[Mark::Worker, Mark::Poll];
+        let worker: &[RuntimeMark] = &[RuntimeMark::Worker, RuntimeMark::Poll];
         let idle = activity(&[NONE, PARK, worker, POOL]);
         assert_eq!(idle, (ThreadRole::Parked, 0..0));
         let searching = activity(&[NONE, worker, POOL]);
@@ -100,7 +103,7 @@ mod tests {
 
     #[test]
     fn innermost_task_is_polled() {
-        let nested = activity(&[NONE, POLL, NONE, POLL, &[Mark::SingleThread]]);
+        let nested = activity(&[NONE, POLL, NONE, POLL, &[RuntimeMark::SingleThread]]);
         assert_eq!(nested, (ThreadRole::Polling, 1..2));
         let local = activity(&[NONE, POLL, NONE]);
         assert_eq!(local, (ThreadRole::Polling, 1..2));
@@ -108,8 +111,8 @@ mod tests {
 
     #[test]
     fn block_in_place_gives_the_worker_away() {
-        let worker: &[Mark] = &[Mark::Worker];
-        let in_place = activity(&[PARK, &[Mark::BlockInPlace], POLL, worker]);
+        let worker: &[RuntimeMark] = &[RuntimeMark::Worker];
+        let in_place = activity(&[PARK, &[RuntimeMark::BlockInPlace], POLL, worker]);
         assert_eq!(in_place, (ThreadRole::Blocking, 2..3));
     }
 
@@ -123,7 +126,7 @@ mod tests {
 
     #[test]
     fn single_thread_runs_its_future() {
-        let single: &[Mark] = &[Mark::SingleThread];
+        let single: &[RuntimeMark] = &[RuntimeMark::SingleThread];
         assert_eq!(activity(&[NONE, single]), (ThreadRole::Polling, 0..0));
         assert_eq!(activity(&[PARK, single]), (ThreadRole::Parked, 0..0));
         assert_eq!(activity(&[PARK]), (ThreadRole::Other, 0..0));

@@ -1,7 +1,7 @@
 //! [`TaskHeader`]: the words at the start of a task of tokio, which identify the task and its neighbours.
 
 use crate::references::References;
-use crate::scan::Piece;
+use crate::scan::MemoryPiece;
 use crate::target::Target;
 use crate::tokio::state::StateWord;
 use crate::tokio::vtable::TaskVtable;
@@ -34,7 +34,7 @@ impl TaskHeader {
     /// words cannot be read.
     pub fn read(
         target: &dyn Target,
-        piece: Option<&Piece<'_>>,
+        piece: Option<&MemoryPiece<'_>>,
         address: u64,
         vtable: &TaskVtable,
     ) -> Option<Self> {
@@ -84,7 +84,7 @@ impl TaskHeader {
 
 fn words<const N: usize>(
     target: &dyn Target,
-    piece: Option<&Piece<'_>>,
+    piece: Option<&MemoryPiece<'_>>,
     address: u64,
 ) -> Option<[u64; N]> {
     let mut words = [0; N];

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use foldhash::HashMap;
 
-use crate::scan::Piece;
+use crate::scan::MemoryPiece;
 use crate::stack_ranges::StackRanges;
 use crate::target::Target;
 use crate::tokio::header::TaskHeader;
@@ -37,7 +37,7 @@ pub struct HeaderReader<'t> {
 
 /// The candidates after the check.
 #[derive(Debug, Default)]
-pub struct Checked {
+pub struct CheckedCandidates {
     /// The tasks with neighbours that point back, and those without neighbours.
     pub tasks: Headers,
     /// How many candidates could not be distinguished from remains of tasks.
@@ -51,7 +51,7 @@ impl HeaderReader<'_> {
     }
 
     /// Like [`read`](Self::read), from the piece as far as the piece has the words.
-    pub fn read_in(&self, piece: Option<&Piece<'_>>, address: u64) -> Option<TaskHeader> {
+    pub fn read_in(&self, piece: Option<&MemoryPiece<'_>>, address: u64) -> Option<TaskHeader> {
         let at = address.checked_add(super::header::VTABLE_OFFSET)?;
         let word = piece.and_then(|piece| piece.word(at));
         let vtable = word.or_else(|| self.target.word(at))?;
@@ -62,8 +62,12 @@ impl HeaderReader<'_> {
 
 /// Keeps the candidates with neighbours that point back. Adds neighbours that are no candidates:
 /// they were spawned after their memory was searched.
-pub fn check(candidates: Headers, reader: &HeaderReader<'_>, stacks: &StackRanges) -> Checked {
-    let mut checked = Checked {
+pub fn check(
+    candidates: Headers,
+    reader: &HeaderReader<'_>,
+    stacks: &StackRanges,
+) -> CheckedCandidates {
+    let mut checked = CheckedCandidates {
         tasks: candidates,
         undecided: 0,
     };

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::references::collected::CollectedWords;
-use crate::scan::{Piece, Scan, WritableMemory};
+use crate::scan::{MemoryPiece, Scan, WritableMemory};
 use crate::stack_ranges::StackRanges;
 use crate::target::Target;
 use crate::tokio::header::{TaskHeader, VTABLE_OFFSET};
@@ -71,7 +71,7 @@ impl<'p> Pass<'p> {
     }
 
     /// Adds the task or the waker that has this word, which leads into the data of a module.
-    fn add_in_data(&mut self, piece: &Piece<'_>, at: u64, word: u64, previous: u64) {
+    fn add_in_data(&mut self, piece: &MemoryPiece<'_>, at: u64, word: u64, previous: u64) {
         if self.index.range.contains(&word) {
             self.add_candidate(piece, at, word);
         }
@@ -81,7 +81,7 @@ impl<'p> Pass<'p> {
     }
 
     /// Adds a task, if the word is the vtable in a task's header.
-    fn add_candidate(&mut self, piece: &Piece<'_>, at: u64, word: u64) {
+    fn add_candidate(&mut self, piece: &MemoryPiece<'_>, at: u64, word: u64) {
         let vtable = self.index.vtables.get(&word);
         let (Some(vtable), Some(address)) = (vtable, at.checked_sub(VTABLE_OFFSET)) else {
             return;
@@ -100,7 +100,7 @@ impl<'p> Pass<'p> {
     }
 
     /// Adds the words before and after a vtable of wakers.
-    fn add_neighbours(&mut self, piece: &Piece<'_>, at: u64, previous: u64) {
+    fn add_neighbours(&mut self, piece: &MemoryPiece<'_>, at: u64, previous: u64) {
         if self.stacks.containing(at).is_none() {
             let words = &mut self.found.words;
             words.add_neighbours((self.target, piece), at, previous, &self.span);

@@ -14,7 +14,7 @@ pub struct Type {
     /// Size of a value in bytes.
     pub size: u64,
     /// What a value consists of.
-    pub kind: Kind,
+    pub kind: TypeKind,
     /// The generic parameters.
     pub parameters: Vec<TypeRef>,
     /// The name as users write it, once it is known.
@@ -23,7 +23,7 @@ pub struct Type {
 
 /// What a value of a type consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TypeKind {
     /// A number, or anything without parts.
     Scalar,
     /// An address of a value of this type; `None` if the type is unknown.
@@ -65,7 +65,7 @@ pub struct Enum {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variant {
     /// The discriminants of this variant.
-    pub numbers: Numbers,
+    pub numbers: VariantNumbers,
     /// The contents.
     pub member: Member,
     /// Path of the source file in which the variant is declared; empty if unknown.
@@ -76,7 +76,7 @@ pub struct Variant {
 
 /// Which numbers mean a variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Numbers {
+pub enum VariantNumbers {
     /// This number.
     Is(u64),
     /// All numbers that mean no other variant.
@@ -89,7 +89,7 @@ impl Type {
     /// The members of a struct. Empty for all other types.
     pub fn members(&self) -> &[Member] {
         match &self.kind {
-            Kind::Struct(members) => members,
+            TypeKind::Struct(members) => members,
             _ => &[],
         }
     }
@@ -97,7 +97,7 @@ impl Type {
     /// The variants; empty if there are none.
     pub fn variants(&self) -> &[Variant] {
         match &self.kind {
-            Kind::Enum(of) => &of.variants,
+            TypeKind::Enum(of) => &of.variants,
             _ => &[],
         }
     }
@@ -105,7 +105,7 @@ impl Type {
     /// The member with this name.
     pub fn member(&self, name: &str) -> Option<&Member> {
         let members = match &self.kind {
-            Kind::Struct(members) | Kind::Union(members) => members,
+            TypeKind::Struct(members) | TypeKind::Union(members) => members,
             _ => return None,
         };
         members.iter().find(|member| member.name == name)
@@ -116,16 +116,16 @@ impl Enum {
     /// The index of the variant that has this discriminant. `None` if no variant has it, or if the discriminants
     /// of some variant are unknown.
     pub fn variant(&self, number: u64) -> Option<usize> {
-        if let Some(index) = self.with_numbers(Numbers::Is(number)) {
+        if let Some(index) = self.with_numbers(VariantNumbers::Is(number)) {
             return Some(index);
         }
-        if self.with_numbers(Numbers::Unknown).is_some() {
+        if self.with_numbers(VariantNumbers::Unknown).is_some() {
             return None;
         }
-        self.with_numbers(Numbers::Others)
+        self.with_numbers(VariantNumbers::Others)
     }
 
-    fn with_numbers(&self, numbers: Numbers) -> Option<usize> {
+    fn with_numbers(&self, numbers: VariantNumbers) -> Option<usize> {
         let mut variants = self.variants.iter();
         variants.position(|variant| variant.numbers == numbers)
     }

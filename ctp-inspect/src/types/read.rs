@@ -6,7 +6,7 @@ use gimli::{AttributeValue, EntriesTreeNode, Reader as _};
 use symbolize::DebugReader;
 
 use super::TypeRef;
-use super::layout::{Enum, Kind, Member, Numbers, Type, Variant};
+use super::layout::{Enum, Member, Type, TypeKind, Variant, VariantNumbers};
 use super::module::{Die, Module, Target, Unit, Value, name_of};
 use super::name::without_generics;
 
@@ -41,28 +41,28 @@ impl EntryReader<'_> {
         let name = name_of(unit, entry).unwrap_or_default();
         let mut parts = Parts::default();
         let kind = match entry.tag() {
-            gimli::DW_TAG_base_type | gimli::DW_TAG_subroutine_type => Kind::Scalar,
-            gimli::DW_TAG_pointer_type => Kind::Pointer(self.type_of(entry)),
+            gimli::DW_TAG_base_type | gimli::DW_TAG_subroutine_type => TypeKind::Scalar,
+            gimli::DW_TAG_pointer_type => TypeKind::Pointer(self.type_of(entry)),
             gimli::DW_TAG_structure_type => {
                 self.read_parts(unit, entry, &mut parts)?;
                 kind_of_struct(&mut parts)
             }
             gimli::DW_TAG_union_type => {
                 self.read_parts(unit, entry, &mut parts)?;
-                Kind::Union(parts.members)
+                TypeKind::Union(parts.members)
             }
             gimli::DW_TAG_enumeration_type => {
                 self.read_parts(unit, entry, &mut parts)?;
-                Kind::Names(parts.names)
+                TypeKind::Names(parts.names)
             }
             gimli::DW_TAG_array_type => {
                 self.read_parts(unit, entry, &mut parts)?;
-                Kind::Array(self.type_of(entry)?, parts.count?)
+                TypeKind::Array(self.type_of(entry)?, parts.count?)
             }
             _ => return None,
         };
         let size = number(entry, gimli::DW_AT_byte_size);
-        let size = size.unwrap_or(if matches!(kind, Kind::Pointer(_)) {
+        let size = size.unwrap_or(if matches!(kind, TypeKind::Pointer(_)) {
             ADDRESS_BYTES
         } else {
             0
@@ -200,20 +200,21 @@ fn size_of_number(of: &Die<'_>) -> Option<u64> {
     }
 }
 
-fn kind_of_struct(parts: &mut Parts) -> Kind {
+fn kind_of_struct(parts: &mut Parts) -> TypeKind {
     match parts.variants.take() {
-        Some(variants) => Kind::Enum(variants),
-        None => Kind::Struct(std::mem::take(&mut parts.members)),
+        Some(variants) => TypeKind::Enum(variants),
+        None => TypeKind::Struct(std::mem::take(&mut parts.members)),
     }
 }
 
-fn numbers(variant: &Die<'_>) -> Numbers {
+fn numbers(variant: &Die<'_>) -> VariantNumbers {
     if variant.attr_value(gimli::DW_AT_discr_list).is_some() {
-        return Numbers::Unknown;
+        return VariantNumbers::Unknown;
     }
     match variant.attr_value(gimli::DW_AT_discr_value) {
-        None => Numbers::Others,
-        Some(_) => number(variant, gimli::DW_AT_discr_value).map_or(Numbers::Unknown, Numbers::Is),
+        None => VariantNumbers::Others,
+        Some(_) => number(variant, gimli::DW_AT_discr_value)
+            .map_or(VariantNumbers::Unknown, VariantNumbers::Is),
     }
 }
 

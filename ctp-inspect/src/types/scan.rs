@@ -14,7 +14,7 @@ const FUTURE_VTABLE: &[u8] = b" as core::future::future::Future>::{vtable}";
 
 /// The attributes of an entry that the index needs.
 #[derive(Default)]
-struct Found<'u> {
+struct EntryAttributes<'u> {
     offset: usize,
     name: Option<&'u [u8]>,
     linkage_name: Option<&'u [u8]>,
@@ -104,10 +104,10 @@ fn read_attributes<'u>(
     offset: usize,
     attributes: &[gimli::AttributeSpecification],
     entries: &mut EntriesRaw<'_, DebugReader<'u>>,
-) -> gimli::Result<Found<'u>> {
-    let mut found = Found {
+) -> gimli::Result<EntryAttributes<'u>> {
+    let mut found = EntryAttributes {
         offset,
-        ..Found::default()
+        ..EntryAttributes::default()
     };
     for spec in attributes {
         let attribute = entries.read_attribute(*spec)?;
@@ -152,7 +152,7 @@ fn fixed_address<'u>(unit: Unit<'u>, value: Value<'u>) -> Option<u64> {
     }
 }
 
-fn add(number: usize, unit: Unit<'_>, tag: DwTag, found: Found<'_>, index: &mut Index) {
+fn add(number: usize, unit: Unit<'_>, tag: DwTag, found: EntryAttributes<'_>, index: &mut Index) {
     match tag {
         gimli::DW_TAG_compile_unit => add_panic_runtime(&found, index),
         gimli::DW_TAG_variable => add_variable(number, &found, index),
@@ -162,7 +162,7 @@ fn add(number: usize, unit: Unit<'_>, tag: DwTag, found: Found<'_>, index: &mut 
 }
 
 /// Notes whether panics unwind or abort: the standard library has a crate for each.
-fn add_panic_runtime(found: &Found<'_>, index: &mut Index) {
+fn add_panic_runtime(found: &EntryAttributes<'_>, index: &mut Index) {
     let name = String::from_utf8_lossy(found.name.unwrap_or_default());
     if name.contains("library/panic_unwind/") {
         index.does_unwind = Some(true);
@@ -172,7 +172,7 @@ fn add_panic_runtime(found: &Found<'_>, index: &mut Index) {
 }
 
 /// Adds a vtable, or a static variable.
-fn add_variable(number: usize, found: &Found<'_>, index: &mut Index) {
+fn add_variable(number: usize, found: &EntryAttributes<'_>, index: &mut Index) {
     let (Some(name), Some(address)) = (found.name, found.location) else {
         return;
     };
@@ -190,7 +190,7 @@ fn add_variable(number: usize, found: &Found<'_>, index: &mut Index) {
     }
 }
 
-fn add_vtable(number: usize, found: &Found<'_>, address: u64, index: &mut Index) {
+fn add_vtable(number: usize, found: &EntryAttributes<'_>, address: u64, index: &mut Index) {
     let of = match found.of_type {
         Some(Target::InUnit(offset)) => Some(Entry {
             unit: number,
@@ -204,7 +204,7 @@ fn add_vtable(number: usize, found: &Found<'_>, address: u64, index: &mut Index)
 
 /// Adds a type `Cell<T, S>`, in which tokio keeps a task, or a type `RawTask<F, T, S, M>` of async-task. Skips
 /// declarations: an optimised unit only declares the types of functions that were inlined from other units.
-fn add_task_type(number: usize, found: &Found<'_>, index: &mut Index) {
+fn add_task_type(number: usize, found: &EntryAttributes<'_>, index: &mut Index) {
     let is_task = |name: &&[u8]| name.starts_with(b"Cell<") || name.starts_with(b"RawTask<");
     let name = found.name.filter(is_task);
     let Some(name) = name.filter(|_| !found.is_declaration) else {
@@ -222,7 +222,7 @@ fn add_task_type(number: usize, found: &Found<'_>, index: &mut Index) {
     }
 }
 
-fn add_function(number: usize, unit: Unit<'_>, found: &Found<'_>, index: &mut Index) {
+fn add_function(number: usize, unit: Unit<'_>, found: &EntryAttributes<'_>, index: &mut Index) {
     if found.name.is_some_and(|name| name.starts_with(b"{async_")) {
         index.bodies.push(Entry {
             unit: number,
@@ -279,11 +279,11 @@ mod tests {
     fn cells_that_are_only_declared_are_passed_over() {
         let mut index = Index::default();
         let mut add = |unit, offset, is_declaration| {
-            let found = Found {
+            let found = EntryAttributes {
                 offset,
                 name: Some(b"Cell<app::F, app::S>"),
                 is_declaration,
-                ..Found::default()
+                ..EntryAttributes::default()
             };
             add_task_type(unit, &found, &mut index);
         };

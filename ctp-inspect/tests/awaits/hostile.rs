@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ctp_inspect::awaits::{Awaits, TaskAwaits, TaskFuture, TaskMemory};
+use ctp_inspect::awaits::{AwaitReader, StoredTask, TaskAwaits, TaskFuture};
 use ctp_inspect::target::error::TargetError;
 use ctp_inspect::threads::ThreadSample;
 use ctp_inspect::{EpollInterest, Mapping, ProcessTarget, StackPointer, Target};
@@ -113,7 +113,7 @@ fn futures(program: &Program) -> Vec<TaskFuture> {
         .map(|&header| TaskFuture {
             header,
             poll: target.word(target.word(header + 16).unwrap()).unwrap(),
-            memory: TaskMemory::Tokio,
+            memory: StoredTask::Tokio,
         })
         .collect()
 }
@@ -141,7 +141,7 @@ fn assert_sound(found: &TaskAwaits, header: u64, target: &dyn Target) {
 #[test]
 fn damaged_memory_yields_fewer_facts() {
     let program = Program::run(&build(&[], "debug"));
-    let awaits = Awaits::new(SearchPaths::recorded());
+    let awaits = AwaitReader::new(SearchPaths::recorded());
     let futures = futures(&program);
     for seed in 0..200 {
         let target = Damaged::of(&program, seed, 2 + seed % 40);
@@ -181,7 +181,7 @@ fn damaged_debug_info_yields_fewer_facts() {
         for mapping in target.mappings.iter_mut().filter(|mapping| mapping.path.ends_with(b"/awaiting")) {
             mapping.path = copy.to_str().unwrap().into();
         }
-        let awaits = Awaits::new(SearchPaths::recorded());
+        let awaits = AwaitReader::new(SearchPaths::recorded());
         for future in &futures {
             let found = awaits.read_task(*future, &target, &|_| None);
             assert_sound(&found, future.header, &target);

@@ -14,7 +14,7 @@ mod program;
 
 use std::collections::HashMap;
 
-use ctp_inspect::awaits::{Awaits, TaskAwaits, TaskFuture, TaskMemory};
+use ctp_inspect::awaits::{AwaitReader, StoredTask, TaskAwaits, TaskFuture};
 
 use ctp_inspect::{Inspector, ProcessTarget, Target, TraceIds};
 use ctp_trace::record::{AwaitStackId, InspectedTask, ProcessId, Record, Resource, TaskId};
@@ -32,14 +32,14 @@ struct Inspected {
 fn inspect(args: &[&str], profile: &str) -> Inspected {
     let program = Program::run(&build(args, profile));
     let target = ProcessTarget::open(program.process.id()).unwrap();
-    let awaits = Awaits::new(SearchPaths::recorded());
+    let awaits = AwaitReader::new(SearchPaths::recorded());
     awaits.begin(&target);
     let tasks = program.headers.iter().map(|(name, &header)| {
         let poll = target.word(target.word(header + 16).unwrap()).unwrap();
         let future = TaskFuture {
             header,
             poll,
-            memory: TaskMemory::Tokio,
+            memory: StoredTask::Tokio,
         };
         let found = awaits.read_task(future, &target, &|header| Some(TaskId(header as u32)));
         (name.clone(), found)

@@ -9,7 +9,7 @@ use crate::cli::config::{Config, Verbosity};
 use crate::cli::stderr;
 use crate::inspection::subject::described;
 use crate::launch::Prepared;
-use crate::proc::attach_request::{Outcome, RequestPlaces};
+use crate::proc::attach_request::{AttachOutcome, RequestPlaces};
 use crate::proc::maps;
 
 /// The running programs with a probe that no recorder has attached before.
@@ -73,7 +73,8 @@ impl FoundPrograms {
     /// Takes back the requests that no program has noticed.
     pub fn withdraw(&self) {
         let programs = self.0.iter();
-        let unnoticed = programs.filter(|program| program.places.outcome() == Outcome::Pending);
+        let unnoticed =
+            programs.filter(|program| program.places.outcome() == AttachOutcome::Pending);
         unnoticed.for_each(|program| program.places.withdraw());
     }
 
@@ -86,11 +87,11 @@ impl FoundPrograms {
 impl FoundProgram {
     fn missing(&self) -> Option<String> {
         let reason = match self.places.outcome() {
-            Outcome::Pending => "none of its coroutines was born or ran meanwhile",
-            Outcome::Failed => {
+            AttachOutcome::Pending => "none of its coroutines was born or ran meanwhile",
+            AttachOutcome::Failed => {
                 "it could not open the recorder's memory (another user, or a container?)"
             }
-            Outcome::Attached | Outcome::Ended => return None,
+            AttachOutcome::Attached | AttachOutcome::Ended => return None,
         };
         Some(format!("{} was not recorded: {reason}", self.described))
     }

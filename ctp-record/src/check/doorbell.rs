@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use ctp_nostd::{Region, doorbell};
 
 use super::station_reading::StationReading;
-use super::watch::Latest;
+use super::watch::LatestReading;
 use crate::memory::clock::monotonic_ns;
 use crate::session::wait;
 
@@ -31,7 +31,7 @@ pub struct Doorbell {
 
 impl Doorbell {
     /// Checks the flag, after the given readings of the stations.
-    pub fn check(&mut self, region: &Region<'_>, latest: &[Latest]) {
+    pub fn check(&mut self, region: &Region<'_>, latest: &[LatestReading]) {
         let flag = region.header.tracer_sleeping();
         if self.is_armed && flag.load(Ordering::Acquire) == 0 {
             self.is_armed = false;
@@ -62,7 +62,7 @@ impl Doorbell {
     /// Notes a missing ring. The flag must be clear three numbers after the newest event that was complete at arming: the
     /// first may have been begun before arming, the second came after, and its writer checked the flag before the
     /// third.
-    fn note_unrung(&mut self, latest: &[Latest]) {
+    fn note_unrung(&mut self, latest: &[LatestReading]) {
         for (index, latest) in latest.iter().enumerate() {
             let (Some(was), Some(is)) = (self.at_arming.get(&index), latest.reading.newest())
             else {

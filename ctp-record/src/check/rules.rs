@@ -13,7 +13,7 @@ use program::proven;
 
 /// The verdict of a rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Judged {
+pub enum RuleVerdict {
     /// The program never did what the rule is about.
     #[default]
     NotSeen,
@@ -25,7 +25,7 @@ pub enum Judged {
 
 /// Two consecutive readings of a station, with their context.
 #[derive(Clone, Copy, Debug)]
-pub struct Pair<'p> {
+pub struct ReadingPair<'p> {
     /// The earlier reading.
     pub before: Option<&'p StationReading>,
     /// The later reading.
@@ -42,35 +42,35 @@ pub struct Pair<'p> {
     pub region: Region<'p>,
 }
 
-impl Pair<'_> {
+impl ReadingPair<'_> {
     /// Whether numbers have decreased.
     pub fn went_back(&self) -> bool {
-        matches!(numbers::forward(self), Judged::Broken(_))
+        matches!(numbers::forward(self), RuleVerdict::Broken(_))
     }
 }
 
 /// The input of a rule.
 #[derive(Clone, Copy, Debug)]
-pub enum Scope {
+pub enum RuleInput {
     /// Two readings of a station.
-    Station(fn(&Pair<'_>) -> Judged),
+    Station(fn(&ReadingPair<'_>) -> RuleVerdict),
     /// All observations, at the end.
-    World(fn(&World) -> Judged),
+    World(fn(&World) -> RuleVerdict),
 }
 
 /// A rule.
 #[derive(Clone, Copy, Debug)]
-pub struct Rule {
+pub struct ProtocolRule {
     /// The short name to print.
     pub name: &'static str,
     /// How to fix a violation.
     pub advice: &'static str,
     /// The function that judges.
-    pub scope: Scope,
+    pub scope: RuleInput,
 }
 
-const fn rule(name: &'static str, scope: Scope, advice: &'static str) -> Rule {
-    Rule {
+const fn rule(name: &'static str, scope: RuleInput, advice: &'static str) -> ProtocolRule {
+    ProtocolRule {
         name,
         advice,
         scope,
@@ -78,158 +78,158 @@ const fn rule(name: &'static str, scope: Scope, advice: &'static str) -> Rule {
 }
 
 /// All rules, in the order of a coroutine's life.
-pub const RULES: &[Rule] = &[
+pub const RULES: &[ProtocolRule] = &[
     rule(
         "attached",
-        Scope::World(program::attached),
+        RuleInput::World(program::attached),
         "see that CTP_SHM_PATH reaches the program (sudo and others clean the environment), that \
          it attaches before its first coroutine, that opening (as another user: --inherit-fd), magic \
          and version did not make it give up, and that it claims a station for each coroutine",
     ),
     rule(
         "count",
-        Scope::World(program::count),
+        RuleInput::World(program::count),
         "claim by compare-and-swap while the count is below the maximum",
     ),
     rule(
         "connected",
-        Scope::World(program::connected),
+        RuleInput::World(program::connected),
         "connect to CTP_SOCK_PATH when attaching",
     ),
     rule(
         "close-on-exec",
-        Scope::World(|world| proven(&world.inheritable, world.descriptors > 0)),
+        RuleInput::World(|world| proven(&world.inheritable, world.descriptors > 0)),
         "open with O_CLOEXEC and SOCK_CLOEXEC",
     ),
     rule(
         "id",
-        Scope::Station(owner::id),
+        RuleInput::Station(owner::id),
         "store probe_id, not 0, before the first event",
     ),
     rule(
         "unique ids",
-        Scope::World(|world| proven(&world.twice, world.stations > 1)),
+        RuleInput::World(|world| proven(&world.twice, world.stations > 1)),
         "make ids of process id and a counter, not of an address",
     ),
     rule(
         "dialect",
-        Scope::Station(numbers::dialect),
+        RuleInput::Station(numbers::dialect),
         "number by slot: 2 (n div 8) + 2 in slot n mod 8, odd while writing",
     ),
     rule(
         "numbers never fall",
-        Scope::Station(numbers::forward),
+        RuleInput::Station(numbers::forward),
         "compute seq from the index of the event, never from memory",
     ),
     rule(
         "no gap",
-        Scope::Station(numbers::no_gap),
+        RuleInput::Station(numbers::no_gap),
         "event n goes to slot n mod 8, and n grows by one",
     ),
     rule(
         "even when complete",
-        Scope::Station(numbers::even),
+        RuleInput::Station(numbers::even),
         "store the even seq with release after the payload",
     ),
     rule(
         "finished",
-        Scope::World(|world| world.unfinished.events.clone()),
+        RuleInput::World(|world| world.unfinished.events.clone()),
         "end each event that was begun: nothing may throw, return or jump between the odd seq and \
          the even one",
     ),
     rule(
         "one writer",
-        Scope::Station(numbers::single_writer),
+        RuleInput::Station(numbers::single_writer),
         "let one thread at a time write to a station",
     ),
     rule(
         "clock",
-        Scope::Station(payload::clock),
+        RuleInput::Station(payload::clock),
         "take CLOCK_MONOTONIC, in nanoseconds",
     ),
     rule(
         "time order",
-        Scope::Station(payload::time_order),
+        RuleInput::Station(payload::time_order),
         "never let an event be earlier than the one before",
     ),
     rule(
         "thread id",
-        Scope::Station(payload::thread),
+        RuleInput::Station(payload::thread),
         "take gettid(), not pthread_self()",
     ),
     rule(
         "own thread",
-        Scope::World(|world| proven(&world.threads.stranger, world.threads.are_known())),
+        RuleInput::World(|world| proven(&world.threads.stranger, world.threads.are_known())),
         "take gettid() of the thread that writes, and again in a fork",
     ),
     rule(
         "one process",
-        Scope::World(|world| proven(&world.threads.shared, world.threads.are_known())),
+        RuleInput::World(|world| proven(&world.threads.shared, world.threads.are_known())),
         "after a fork, let the child leave its parent's stations alone",
     ),
     rule(
         "is_active",
-        Scope::Station(payload::is_active),
+        RuleInput::Station(payload::is_active),
         "write 0 for a suspend, 1 for all else",
     ),
     rule(
         "is_dead",
-        Scope::Station(owner::is_dead),
+        RuleInput::Station(owner::is_dead),
         "store 1 with release after the last event, and write no more",
     ),
     rule(
         "free bytes",
-        Scope::Station(owner::free_bytes),
+        RuleInput::Station(owner::free_bytes),
         "leave the free bytes zero, without the extension",
     ),
     rule(
         "extension",
-        Scope::Station(owner::extension),
+        RuleInput::Station(owner::extension),
         "keep base_n <= event_head, the use of the station in the wake word, and an attached owner",
     ),
     rule(
         "generation",
-        Scope::World(|world| world.unfinished.identities.clone()),
+        RuleInput::World(|world| world.unfinished.identities.clone()),
         "make generation even once the words of line 0 are there, before the first event",
     ),
     rule(
         "event kind",
-        Scope::Station(payload::kind),
+        RuleInput::Station(payload::kind),
         "store the station's generation and a kind from 1 on in each event",
     ),
     rule(
         "event head",
-        Scope::Station(numbers::head),
+        RuleInput::Station(numbers::head),
         "store n + 1 in event_head with release after each event n, before is_dead",
     ),
     rule(
         "sites",
-        Scope::Station(owner::sites),
+        RuleInput::Station(owner::sites),
         "store the id of a site, bit 63 set, only once its entry has a key",
     ),
     rule(
         "names",
-        Scope::Station(owner::names),
+        RuleInput::Station(owner::names),
         "store the id of a name only once its entry has a key",
     ),
     rule(
         "entries",
-        Scope::World(|world| world.unfinished.entries.clone()),
+        RuleInput::World(|world| world.unfinished.entries.clone()),
         "store 1 in ready, with release, once the content of an entry is there",
     ),
     rule(
         "rings",
-        Scope::World(program::rings),
+        RuleInput::World(program::rings),
         "after each event: full fence, load the flag, swap 1 for 0, send a byte",
     ),
     rule(
         "ring bytes sent",
-        Scope::World(program::swallowed),
+        RuleInput::World(program::swallowed),
         "send a byte after each swap of the flag from 1 to 0",
     ),
     rule(
         "no needless rings",
-        Scope::World(program::needless),
+        RuleInput::World(program::needless),
         "send a byte only after having swapped the flag from 1 to 0",
     ),
 ];

@@ -16,7 +16,7 @@ pub const LARGEST_TID: u64 = 1 << 22;
 
 /// The threads that wrote and the processes that attached.
 #[derive(Debug, Default)]
-pub struct Threads {
+pub struct WriterThreads {
     /// Inode of the memory file.
     inode: u64,
     /// Processes that connected or were seen to map the memory.
@@ -34,7 +34,7 @@ pub struct Threads {
 
 /// An event seen in a reading of its station.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
+pub struct SeenEvent {
     /// The station.
     pub station: usize,
     /// The event.
@@ -63,12 +63,12 @@ enum OwnerState {
     Unknown,
 }
 
-impl Threads {
+impl WriterThreads {
     /// Starts without any thread, for the memory with this inode.
     pub fn of(inode: u64) -> Self {
-        Threads {
+        WriterThreads {
             inode,
-            ..Threads::default()
+            ..WriterThreads::default()
         }
     }
 
@@ -85,7 +85,7 @@ impl Threads {
     }
 
     /// Adds an event.
-    pub fn note(&mut self, seen: &Seen) {
+    pub fn note(&mut self, seen: &SeenEvent) {
         if !(1..=LARGEST_TID).contains(&seen.tid) {
             return;
         }
@@ -94,7 +94,7 @@ impl Threads {
         }
     }
 
-    fn owner_state(&mut self, seen: &Seen) -> OwnerState {
+    fn owner_state(&mut self, seen: &SeenEvent) -> OwnerState {
         let before = self.known.get(&seen.tid).cloned();
         if let Some(known) = &before
             && (seen.absent_at.is_none() || !known.is_doubtful())
@@ -136,8 +136,8 @@ impl Threads {
         }
     }
 
-    fn accuse(&mut self, seen: &Seen, why: &str) {
-        let Seen {
+    fn accuse(&mut self, seen: &SeenEvent, why: &str) {
+        let SeenEvent {
             station, n, tid, ..
         } = seen;
         // A process that did not connect may be in another pid namespace.
@@ -149,7 +149,7 @@ impl Threads {
         }
     }
 
-    fn note_owner(&mut self, seen: &Seen, process: u32) {
+    fn note_owner(&mut self, seen: &SeenEvent, process: u32) {
         let station = seen.station;
         let owners = self.owners.entry((station, seen.generation)).or_default();
         owners.insert(process);
@@ -172,7 +172,7 @@ impl Known {
     }
 
     /// Whether this was known before the event began, and recently enough.
-    fn precedes(&self, seen: &Seen) -> bool {
+    fn precedes(&self, seen: &SeenEvent) -> bool {
         matches!(self.owner_state, OwnerState::Stranger(_))
             && seen.absent_at.is_some_and(|absent| self.at <= absent)
             && self.at.elapsed() <= HOLDS

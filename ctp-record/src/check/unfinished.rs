@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use ctp_nostd::dialect::Dialect;
 use ctp_nostd::layout::Interned;
 
-use super::rules::Judged::{self, Broken, Kept, NotSeen};
+use super::rules::RuleVerdict::{self, Broken, Kept, NotSeen};
 use super::station_reading::StationReading;
 use crate::proc::namespace;
 use crate::proc::process;
@@ -23,21 +23,21 @@ const THREADS_EVERY: u32 = 16;
 
 /// The incomplete writes and the verdicts.
 #[derive(Debug, Default)]
-pub struct Unfinished {
+pub struct UnfinishedWrites {
     inode: u64,
-    suspects: HashMap<Place, Suspect>,
+    suspects: HashMap<WriteLocation, UnfinishedWrite>,
     readings: u32,
     /// The verdict on events.
-    pub events: Judged,
+    pub events: RuleVerdict,
     /// The verdict on identities.
-    pub identities: Judged,
+    pub identities: RuleVerdict,
     /// The verdict on entries of sites and names.
-    pub entries: Judged,
+    pub entries: RuleVerdict,
 }
 
 /// The location of an incomplete write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum WriteLocation {
     /// The station with this index.
     Station(usize),
     /// The entry of the site with this id.
@@ -46,18 +46,18 @@ pub enum Place {
     Name(u32),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for WriteLocation {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Station(index) => write!(out, "station {index}"),
-            Place::Site(id) => write!(out, "site {id}"),
-            Place::Name(id) => write!(out, "name {id}"),
+            WriteLocation::Station(index) => write!(out, "station {index}"),
+            WriteLocation::Site(id) => write!(out, "site {id}"),
+            WriteLocation::Name(id) => write!(out, "name {id}"),
         }
     }
 }
 
 #[derive(Debug)]
-struct Suspect {
+struct UnfinishedWrite {
     odd: Odd,
     since: Instant,
     /// Threads that may be writing.
@@ -78,12 +78,12 @@ enum Odd {
     Ready,
 }
 
-impl Unfinished {
+impl UnfinishedWrites {
     /// Starts without observations, for the memory with this inode.
     pub fn of(inode: u64) -> Self {
-        Unfinished {
+        UnfinishedWrites {
             inode,
-            ..Unfinished::default()
+            ..UnfinishedWrites::default()
         }
     }
 
@@ -93,7 +93,7 @@ impl Unfinished {
         let is_occupied = now.is_extended() && now.identity.is_some();
         see(&mut self.identities, is_occupied);
         let odd = odd_of(now);
-        let place = Place::Station(station);
+        let place = WriteLocation::Station(station);
         let is_left = self.is_left(place, odd);
         let goes_on = before.is_some_and(|before| odd_of(before) == odd && before.seqs != now.seqs);
         match odd {
@@ -110,7 +110,7 @@ impl Unfinished {
     }
 
     /// Notes an entry in use.
-    pub fn note_entry(&mut self, place: Place, entry: &Interned) {
+    pub fn note_entry(&mut self, place: WriteLocation, entry: &Interned) {
         let is_ready = entry.is_ready();
         see(&mut self.entries, is_ready);
         if self.is_left(place, (!is_ready).then_some(Odd::Ready)) {
@@ -122,14 +122,17 @@ impl Unfinished {
     }
 
     /// Whether the write at this place has been incomplete for longer than `TIMEOUT` while no thread was writing.
-    fn is_left(&mut self, place: Place, odd: Option<Odd>) -> bool {
+    fn is_left(&mut self, place: WriteLocation, odd: Option<Odd>) -> bool {
         let Some(odd) = odd else {
             self.suspects.remove(&place);
             return false;
         };
-        let suspect = self.suspects.entry(place).or_insert(Suspect::new(odd));
+        let suspect = self
+            .suspects
+            .entry(place)
+            .or_insert(UnfinishedWrite::new(odd));
         if suspect.odd != odd {
-            *suspect = Suspect::new(odd);
+            *suspect = UnfinishedWrite::new(odd);
         }
         suspect.is_left
     }
@@ -158,9 +161,9 @@ impl Unfinished {
     }
 }
 
-impl Suspect {
+impl UnfinishedWrite {
     fn new(odd: Odd) -> Self {
-        Suspect {
+        UnfinishedWrite {
             odd,
             since: Instant::now(),
             awake: None,
@@ -204,13 +207,13 @@ fn odd_of(reading: &StationReading) -> Option<Odd> {
     (seq % 2 == 1).then_some(Odd::Seq(slot, seq))
 }
 
-fn see(judged: &mut Judged, was_seen: bool) {
+fn see(judged: &mut RuleVerdict, was_seen: bool) {
     if was_seen && *judged == NotSeen {
         *judged = Kept;
     }
 }
 
-fn accuse(judged: &mut Judged, proof: &str) {
+fn accuse(judged: &mut RuleVerdict, proof: &str) {
     if !matches!(judged, Broken(_)) {
         *judged = Broken(proof.to_owned());
     }

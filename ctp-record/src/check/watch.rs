@@ -11,7 +11,7 @@ use ctp_nostd::request::REQUEST;
 use ctp_trace::record::ExitReason;
 use rustix::io::read;
 
-use super::rules::{Judged, Pair, RULES, Scope};
+use super::rules::{RULES, ReadingPair, RuleInput, RuleVerdict};
 use super::station_reading::StationReading;
 use super::world::World;
 use crate::connect::rendezvous::{self, Rendezvous};
@@ -37,7 +37,7 @@ pub struct File {
 
 /// The latest reading of a station.
 #[derive(Debug)]
-pub struct Latest {
+pub struct LatestReading {
     /// The content of the reading.
     pub reading: StationReading,
     /// When the reading began.
@@ -48,7 +48,7 @@ pub struct Latest {
 
 /// All observations, and a verdict with its station for each rule.
 #[derive(Debug)]
-pub struct Watch<'w> {
+pub struct ProtocolWatch<'w> {
     region: Region<'w>,
     rendezvous: &'w Rendezvous,
     memory: File,
@@ -56,17 +56,17 @@ pub struct Watch<'w> {
     started_ns: u64,
     /// The nanoseconds by which the program's clock is ahead, if known.
     ahead_ns: Option<i64>,
-    latest: Vec<Latest>,
+    latest: Vec<LatestReading>,
     /// For each station that was handed back: its generation at that time.
     handed_back: HashMap<usize, u32>,
     world: World,
-    judged: Vec<(Judged, Option<usize>)>,
+    judged: Vec<(RuleVerdict, Option<usize>)>,
     sockets: Vec<OwnedFd>,
     /// Connections of each process.
     calls: HashMap<u32, usize>,
 }
 
-impl<'w> Watch<'w> {
+impl<'w> ProtocolWatch<'w> {
     /// Creates a watch of this memory and this socket.
     pub fn new(
         region: Region<'w>,
@@ -75,7 +75,7 @@ impl<'w> Watch<'w> {
         started_ns: u64,
     ) -> Self {
         let world = World::of(region.stations.len() as u32, memory.inode);
-        Watch {
+        ProtocolWatch {
             region,
             rendezvous,
             memory,
@@ -85,7 +85,7 @@ impl<'w> Watch<'w> {
             latest: Vec::new(),
             handed_back: HashMap::new(),
             world,
-            judged: vec![(Judged::NotSeen, None); RULES.len()],
+            judged: vec![(RuleVerdict::NotSeen, None); RULES.len()],
             sockets: Vec::new(),
             calls: HashMap::new(),
         }
@@ -99,7 +99,7 @@ impl<'w> Watch<'w> {
         mut self,
         mut running: Running,
         mut signals: Signals,
-    ) -> io::Result<Vec<(Judged, Option<usize>)>> {
+    ) -> io::Result<Vec<(RuleVerdict, Option<usize>)>> {
         self.calls.insert(running.pid(), 0);
         let mut requested = false;
         let ended = loop {
@@ -173,7 +173,7 @@ impl<'w> Watch<'w> {
             judge_station(&mut self.judged, &pair, index);
             self.world.note(index, before, &now);
             self.world.note_entries(&self.region, &now);
-            let latest = Latest {
+            let latest = LatestReading {
                 is_jumbled: pair.is_jumbled,
                 reading: now,
                 began,
@@ -213,7 +213,7 @@ impl<'w> Watch<'w> {
 
     fn judge_world(&mut self) {
         for (rule, judged) in RULES.iter().zip(&mut self.judged) {
-            if let Scope::World(judge) = rule.scope {
+            if let RuleInput::World(judge) = rule.scope {
                 *judged = (judge(&self.world), None);
             }
         }
@@ -230,12 +230,12 @@ fn clock_of_writer(reading: &StationReading) -> Option<i64> {
 /// the reading has attached by then.
 fn pair_of<'p>(
     region: &Region<'p>,
-    before: Option<&'p Latest>,
+    before: Option<&'p LatestReading>,
     now: &'p StationReading,
     (started_ns, ahead_ns): (u64, i64),
-) -> Pair<'p> {
+) -> ReadingPair<'p> {
     let rows = region.attaches.iter();
-    let mut pair = Pair {
+    let mut pair = ReadingPair {
         before: before.map(|latest| &latest.reading),
         now,
         is_jumbled: before.is_some_and(|latest| latest.is_jumbled),
@@ -249,14 +249,19 @@ fn pair_of<'p>(
 }
 
 /// Updates the verdicts of a station's rules. The first proof stays.
-fn judge_station(judged: &mut [(Judged, Option<usize>)], pair: &Pair<'_>, index: usize) {
+fn judge_station(
+    judged: &mut [(RuleVerdict, Option<usize>)],
+    pair: &ReadingPair<'_>,
+    index: usize,
+) {
     for (rule, so_far) in RULES.iter().zip(judged) {
-        let (Scope::Station(judge), Judged::NotSeen | Judged::Kept) = (rule.scope, &so_far.0)
+        let (RuleInput::Station(judge), RuleVerdict::NotSeen | RuleVerdict::Kept) =
+            (rule.scope, &so_far.0)
         else {
             continue;
         };
         match judge(pair) {
-            Judged::NotSeen => {}
+            RuleVerdict::NotSeen => {}
             now => *so_far = (now, Some(index)),
         }
     }

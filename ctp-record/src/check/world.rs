@@ -6,9 +6,9 @@ use ctp_nostd::Region;
 
 use super::doorbell::Doorbell;
 use super::station_reading::StationReading;
-use super::threads::{Seen, Threads};
-use super::unfinished::{Place, Unfinished};
-use super::watch::Latest;
+use super::threads::{SeenEvent, WriterThreads};
+use super::unfinished::{UnfinishedWrites, WriteLocation};
+use super::watch::LatestReading;
 use crate::proc::{descriptor, unix_sockets};
 
 /// Counts and first proofs.
@@ -29,9 +29,9 @@ pub struct World {
     /// Proof of two stations with the same id.
     pub twice: Option<String>,
     /// The threads that wrote.
-    pub threads: Threads,
+    pub threads: WriterThreads,
     /// Writes that were begun and never completed.
-    pub unfinished: Unfinished,
+    pub unfinished: UnfinishedWrites,
     /// Some process was seen to map the memory.
     pub has_mapped_memory: bool,
     /// The doorbell.
@@ -46,14 +46,14 @@ impl World {
     pub fn of(max: u32, inode: u64) -> Self {
         World {
             max,
-            threads: Threads::of(inode),
-            unfinished: Unfinished::of(inode),
+            threads: WriterThreads::of(inode),
+            unfinished: UnfinishedWrites::of(inode),
             ..World::default()
         }
     }
 
     /// Notes a reading of a station, with the reading before.
-    pub fn note(&mut self, station: usize, before: Option<&Latest>, now: &StationReading) {
+    pub fn note(&mut self, station: usize, before: Option<&LatestReading>, now: &StationReading) {
         if let Some(owner) = &now.identity {
             self.note_id(station, owner.generation, owner.probe_id);
         }
@@ -61,7 +61,7 @@ impl World {
         self.unfinished.note(station, reading_before, now);
         for (n, epoch) in &now.events {
             let absent = before.filter(|latest| !latest.reading.has(*n));
-            self.threads.note(&Seen {
+            self.threads.note(&SeenEvent {
                 station,
                 n: *n,
                 generation: epoch.generation,
@@ -75,10 +75,10 @@ impl World {
     pub fn note_entries(&mut self, region: &Region<'_>, now: &StationReading) {
         let sites = now
             .sites()
-            .map(|(_, id)| (Place::Site(id), region.entry_of_site(id)));
+            .map(|(_, id)| (WriteLocation::Site(id), region.entry_of_site(id)));
         let name = now
             .name()
-            .map(|id| (Place::Name(id), region.names.get(id as usize - 1)));
+            .map(|id| (WriteLocation::Name(id), region.names.get(id as usize - 1)));
         for (place, entry) in sites.chain(name) {
             if let Some(entry) = entry.filter(|entry| entry.is_claimed()) {
                 self.unfinished.note_entry(place, entry);

@@ -14,7 +14,7 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 use ctp_nostd::layout::{LaneRecord, MAX_STATIONS};
 
-use crate::cli::config::{Config, Flight, GdbServer, Image, Launch, Task, Verbosity};
+use crate::cli::config::{Config, Flight, GdbServer, Image, Launch, Mode, Verbosity};
 use crate::cli::duration;
 use crate::cli::size;
 use crate::flight::{BadReach, Reach, Trigger};
@@ -193,31 +193,31 @@ impl Args {
         })
     }
 
-    fn task(self) -> Result<Task, clap::Error> {
+    fn task(self) -> Result<Mode, clap::Error> {
         if let Some(Sub::Control(control)) = self.subcommand {
-            return control.command().map(Task::Control);
+            return control.command().map(Mode::Control);
         }
         if let Some(shell) = self.completions {
-            return Ok(Task::Completions(shell));
+            return Ok(Mode::Completions(shell));
         }
         if let Some(directory) = self.man {
-            return Ok(directory.map_or(Task::Man, Task::ManPages));
+            return Ok(directory.map_or(Mode::Man, Mode::ManPages));
         }
         if let Some(dump) = self.image {
             let elf = self.elf;
             let image = Image { dump, elf };
             return Ok(if self.follow {
-                Task::Follow(image)
+                Mode::Follow(image)
             } else {
-                Task::Image(image)
+                Mode::Image(image)
             });
         }
         if let (Some(address), Some(elf)) = (&self.gdb, &self.elf) {
             let (address, elf) = (address.clone(), elf.clone());
-            return Ok(Task::Gdb(GdbServer { address, elf }));
+            return Ok(Mode::Gdb(GdbServer { address, elf }));
         }
         if let Some(core) = self.inspect.core(self.elf.as_ref()) {
-            return Ok(Task::Core(core));
+            return Ok(Mode::Core(core));
         }
         if self.elf.is_some() {
             let kind = ErrorKind::MissingRequiredArgument;
@@ -228,7 +228,7 @@ impl Args {
             return Err(command().error(kind, inspect::ONLY_WITH_PID));
         }
         if let Some(inspect) = self.inspect.task() {
-            return Ok(Task::Inspect(inspect, self.launch(None)));
+            return Ok(Mode::Inspect(inspect, self.launch(None)));
         }
         if self.command.is_empty() {
             return Err(command().error(
@@ -240,9 +240,9 @@ impl Args {
         let flight = self.flight()?;
         let launch = self.launch(flight);
         Ok(if is_check {
-            Task::CheckProbe(launch)
+            Mode::CheckProbe(launch)
         } else {
-            Task::Launch(launch)
+            Mode::Launch(launch)
         })
     }
 

@@ -17,7 +17,7 @@ use crate::output::backlog::Backlog;
 #[derive(Clone, Debug)]
 pub struct Config {
     /// What to do.
-    pub task: Task,
+    pub task: Mode,
     /// Where the trace goes.
     pub output: PathBuf,
     /// Limit of unwritten bytes in memory; `None`: derived from the size of this machine's memory.
@@ -28,7 +28,7 @@ pub struct Config {
 
 /// The task.
 #[derive(Clone, Debug)]
-pub enum Task {
+pub enum Mode {
     /// Run a program.
     Launch(Launch),
     /// Run a program and judge its probe.

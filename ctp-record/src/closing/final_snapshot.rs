@@ -6,7 +6,7 @@ use crate::cli::config::{Config, Launch, Verbosity};
 use crate::cli::words::counted;
 use crate::closing::{Closing, SnapshotExtent, Written, write};
 use crate::error::TraceError;
-use crate::flight::{Snapshot, SnapshotCounts};
+use crate::flight::{SnapshotCounts, WrittenSnapshot};
 use crate::session::recording;
 use crate::session::{EndReason, Session};
 
@@ -79,7 +79,7 @@ fn unwritten(mut closing: Closing<'_>, why: String) -> Closing<'_> {
     closing
 }
 
-fn of_snapshot<'c>(closing: Closing<'c>, snapshot: &Snapshot) -> Closing<'c> {
+fn of_snapshot<'c>(closing: Closing<'c>, snapshot: &WrittenSnapshot) -> Closing<'c> {
     let assembled = &snapshot.summary;
     let metadata = snapshot.file.metadata().ok();
     Closing {

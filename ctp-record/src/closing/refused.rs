@@ -59,7 +59,7 @@ mod tests {
     use ctp_trace::record::End;
 
     use super::*;
-    use crate::closing::Room;
+    use crate::closing::Capacity;
 
     // CTP-05
     #[test]
@@ -70,9 +70,9 @@ mod tests {
                 ..End::default()
             };
             let closing = Closing {
-                room: Room {
+                room: Capacity {
                     stations,
-                    ..Room::default()
+                    ..Capacity::default()
                 },
                 ..Closing::new("app".to_owned(), Path::new("x"), end, Counters::default())
             };

@@ -163,7 +163,7 @@ fn is_dead_socket(directory: &OwnedFd) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::{Target, resolve};
+    use crate::output::{OutputTarget, resolve};
     use std::io::Write as _;
     use std::process::{Command, id};
 
@@ -204,7 +204,7 @@ mod tests {
         write(2, b"other data");
         let elsewhere = write(3, &MAGIC);
         claim(&elsewhere);
-        let Ok(Target::File(place)) = resolve(&directory.join("trace")) else {
+        let Ok(OutputTarget::File(place)) = resolve(&directory.join("trace")) else {
             panic!("not a file");
         };
         remove_drafts(&place);

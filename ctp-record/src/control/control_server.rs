@@ -9,11 +9,11 @@ use super::wire::{self, Answer, MAX_QUESTION_BYTES, Question};
 /// Connected callers that have not sent a whole question yet.
 #[derive(Debug, Default)]
 pub struct ControlServer {
-    callers: VecDeque<Caller>,
+    callers: VecDeque<ControlCaller>,
 }
 
 #[derive(Debug)]
-struct Caller {
+struct ControlCaller {
     stream: UnixStream,
     received: Vec<u8>,
 }
@@ -44,7 +44,7 @@ impl ControlServer {
             }
             watch(&stream);
             self.callers.truncate(MAX_CALLERS - 1);
-            self.callers.push_front(Caller {
+            self.callers.push_front(ControlCaller {
                 stream,
                 received: Vec::new(),
             });
@@ -67,7 +67,7 @@ impl ControlServer {
     }
 }
 
-impl Caller {
+impl ControlCaller {
     /// Reads what has arrived. Returns whether the caller is still connected.
     fn receive(&mut self) -> bool {
         let mut bytes = [0; MAX_QUESTION_BYTES];

@@ -5,7 +5,7 @@
 
 /// A thread that is about to dump core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Crash {
+pub struct CrashedThread {
     /// Its process.
     pub process: u32,
     /// The thread, by the kernel's id.
@@ -43,13 +43,13 @@ pub fn subscription() -> Vec<u8> {
 }
 
 /// Parses an event; `None` if it is not a core dump.
-pub fn crash(message: &[u8]) -> Option<Crash> {
+pub fn crash(message: &[u8]) -> Option<CrashedThread> {
     let user = [
         word(message, NETLINK_HEADER_BYTES)?,
         word(message, NETLINK_HEADER_BYTES + 4)?,
     ];
     let what = word(message, HEADERS_BYTES)?;
-    (user == PROCESS_EVENTS && what == CORE_DUMP).then_some(Crash {
+    (user == PROCESS_EVENTS && what == CORE_DUMP).then_some(CrashedThread {
         process: word(message, PROCESS_AT)?,
         thread: word(message, THREAD_AT)?,
     })
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn a_core_dump_names_the_thread_and_the_process() {
         let (process, thread) = (9896, 9905);
-        assert_eq!(crash(CORE_DUMPED), Some(Crash { process, thread }));
+        assert_eq!(crash(CORE_DUMPED), Some(CrashedThread { process, thread }));
     }
 
     #[test]

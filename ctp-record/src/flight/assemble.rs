@@ -9,7 +9,7 @@ use ctp_trace::record::{
 
 use super::image::{self, MemoryImage};
 use super::known_processes::KnownProcesses;
-use super::plan::Plan;
+use super::plan::SnapshotPlan;
 use super::snapshot_input::SnapshotInput;
 use crate::harvest::image::ImageTimes;
 use crate::harvest::{Sink, Totals};
@@ -29,7 +29,11 @@ pub struct SnapshotSummary {
 }
 
 /// Emits every record except `End`, which is returned.
-pub fn assemble(mut input: SnapshotInput, mut plan: Plan, sink: &mut dyn Sink) -> SnapshotSummary {
+pub fn assemble(
+    mut input: SnapshotInput,
+    mut plan: SnapshotPlan,
+    sink: &mut dyn Sink,
+) -> SnapshotSummary {
     let sink = &mut CorrectingSink {
         clocks: std::mem::take(&mut input.clocks),
         sink,
@@ -62,7 +66,7 @@ impl SnapshotSummary {
     }
 }
 
-fn times_of(plan: &Plan, input: &SnapshotInput) -> ImageTimes {
+fn times_of(plan: &SnapshotPlan, input: &SnapshotInput) -> ImageTimes {
     let is_over = input.ended.is_some();
     ImageTimes {
         start_ns: input.start.started_monotonic_ns,
@@ -110,7 +114,7 @@ fn emit_events(
 }
 
 /// What is known before any record is emitted.
-fn found_in(plan: &Plan, input: &SnapshotInput) -> SnapshotSummary {
+fn found_in(plan: &SnapshotPlan, input: &SnapshotInput) -> SnapshotSummary {
     SnapshotSummary {
         since: since(plan, input),
         totals: Totals {
@@ -122,7 +126,7 @@ fn found_in(plan: &Plan, input: &SnapshotInput) -> SnapshotSummary {
     }
 }
 
-fn since(plan: &Plan, input: &SnapshotInput) -> Nanos {
+fn since(plan: &SnapshotPlan, input: &SnapshotInput) -> Nanos {
     Nanos(plan.since_ns - input.start.started_monotonic_ns)
 }
 
@@ -132,7 +136,7 @@ fn emit_definitions(input: &mut SnapshotInput, sink: &mut dyn Sink) {
     definitions.into_iter().for_each(|record| sink.take(record));
 }
 
-fn emit_window(plan: &Plan, input: &SnapshotInput, sink: &mut dyn Sink) {
+fn emit_window(plan: &SnapshotPlan, input: &SnapshotInput, sink: &mut dyn Sink) {
     sink.take(Record::Window(Window {
         since: since(plan, input),
         overwritten: plan.overwritten,
@@ -160,14 +164,14 @@ fn end_of(input: &SnapshotInput, counted: End) -> End {
     }
 }
 
-fn damaged(plan: &Plan) -> u32 {
+fn damaged(plan: &SnapshotPlan) -> u32 {
     let lanes = plan.lanes.iter().flatten();
     lanes.filter(|lane| lane.is_damaged).count() as u32
 }
 
 /// Emits the coroutines that are described individually, and the sums of the others.
 fn emit_coroutines(
-    plan: &Plan,
+    plan: &SnapshotPlan,
     input: &SnapshotInput,
     summary: &mut SnapshotSummary,
     sink: &mut dyn Sink,
@@ -205,7 +209,7 @@ fn emit_coroutines(
 }
 
 /// Emits the observations of sockets, and those of coroutines that are in the snapshot.
-fn emit_looks(plan: &Plan, input: &SnapshotInput, sink: &mut dyn Sink) {
+fn emit_looks(plan: &SnapshotPlan, input: &SnapshotInput, sink: &mut dyn Sink) {
     let included = plan.coroutines.iter().filter(|planned| planned.is_included);
     let included: HashSet<CoroutineId> =
         included.map(|planned| planned.state().coroutine).collect();

@@ -9,7 +9,7 @@ use ctp_trace::output::directory_of;
 use rustix::fs::{FlockOperation, fcntl_lock};
 
 use crate::connect::leftovers::{is_trace_of_ours, names_in};
-use crate::output::{Location, Target, resolve};
+use crate::output::{Location, OutputTarget, resolve};
 
 /// Renames earlier traces `FILE.1`, `FILE.2` and so on to `FILE.1.old`, `FILE.2.old` and so on. Otherwise
 /// they would look like later snapshots of this recording.
@@ -25,7 +25,7 @@ pub fn set_aside(output: &Path) {
 /// Opens the trace at the path and holds a shared lock on it, which excludes no other process. From the lock,
 /// a reader learns that a recorder will replace the trace, and which recorder.
 pub fn claim(output: &Path) -> Option<File> {
-    let Ok(Target::File(place)) = resolve(output) else {
+    let Ok(OutputTarget::File(place)) = resolve(output) else {
         return None;
     };
     let file = place.open_file()?;

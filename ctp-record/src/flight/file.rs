@@ -8,7 +8,7 @@ use ctp_trace::Writer;
 use ctp_trace::record::{End, Event, Record};
 
 use super::assemble::{SnapshotSummary, assemble};
-use super::plan::Plan;
+use super::plan::SnapshotPlan;
 use super::snapshot_input::SnapshotInput;
 use crate::error::TraceError;
 use crate::harvest::Sink;
@@ -16,7 +16,7 @@ use crate::output::{Destination, remember};
 
 /// A snapshot that was written.
 #[derive(Debug)]
-pub struct Snapshot {
+pub struct WrittenSnapshot {
     /// The file, open at its end.
     pub file: File,
     /// Counts of what it contains.
@@ -28,7 +28,7 @@ pub struct Snapshot {
 ///
 /// # Errors
 /// [`TraceError::Output`], [`TraceError::Write`], [`TraceError::Misplaced`].
-pub fn write(mut input: SnapshotInput, path: &Path) -> Result<Snapshot, TraceError> {
+pub fn write(mut input: SnapshotInput, path: &Path) -> Result<WrittenSnapshot, TraceError> {
     let start = input.start.clone();
     let (mut destination, file) = Destination::open(path)?;
     let failed = |error| TraceError::Write(path.to_owned(), error);
@@ -38,13 +38,13 @@ pub fn write(mut input: SnapshotInput, path: &Path) -> Result<Snapshot, TraceErr
         records: 0,
         failed: None,
     };
-    let plan = Plan::of(&mut input);
+    let plan = SnapshotPlan::of(&mut input);
     let summary = assemble(input, plan, &mut sink);
     let file = sink.finish(&summary.end).map_err(failed)?;
     destination.tidy_up();
     let taken = destination.publish();
     taken.map_err(|(kept, error)| TraceError::Misplaced(path.to_owned(), kept, error))?;
-    Ok(Snapshot { file, summary })
+    Ok(WrittenSnapshot { file, summary })
 }
 
 /// Writes records to a file. Keeps the first failure and writes nothing after it.

@@ -12,7 +12,7 @@ use super::attribution::RecordOwner;
 use super::coroutine::SnapshotCoroutine;
 use super::known_processes::{KnownOutside, KnownProcesses};
 use super::lane_copy::LaneCopy;
-use super::plan::Plan;
+use super::plan::SnapshotPlan;
 use super::renumbering::Renumbering;
 use super::snapshot_input::SnapshotMemory;
 use crate::harvest::image::{ImageLane, ImageTimes};
@@ -38,14 +38,18 @@ pub struct MemoryImage {
 /// A memory of a plan.
 #[derive(Clone, Copy)]
 struct ImageBuilder<'p> {
-    plan: &'p Plan,
+    plan: &'p SnapshotPlan,
     /// The index of the memory in the plan.
     index: usize,
     part: &'p SnapshotMemory,
 }
 
 /// Builds the images of all memories. Moves the lanes out of the plan.
-pub fn images(plan: &mut Plan, parts: &[SnapshotMemory], times: ImageTimes) -> Vec<MemoryImage> {
+pub fn images(
+    plan: &mut SnapshotPlan,
+    parts: &[SnapshotMemory],
+    times: ImageTimes,
+) -> Vec<MemoryImage> {
     let lanes = std::mem::take(&mut plan.lanes);
     lanes
         .into_iter()

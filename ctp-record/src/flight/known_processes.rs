@@ -7,12 +7,12 @@ use ctp_nostd::layout::Attach;
 use ctp_trace::record::{ProcessId, Record};
 
 use super::snapshot_input::SnapshotInput;
-use crate::harvest::{Numbers, Outside, Peer, Sink};
+use crate::harvest::{Outside, Sink, StationProcess, TraceNumbers};
 
 /// Numbers, programs and modules that were known when the snapshot was gathered.
 #[derive(Debug)]
 pub struct KnownProcesses {
-    numbers: Numbers,
+    numbers: TraceNumbers,
     programs: HashMap<ProcessId, u32>,
     /// The address ranges of program code.
     modules: HashMap<ProcessId, Vec<(u64, u64)>>,
@@ -48,14 +48,15 @@ pub struct KnownOutside<'k> {
 }
 
 impl Outside for KnownOutside<'_> {
-    fn numbers(&mut self) -> &mut Numbers {
+    fn numbers(&mut self) -> &mut TraceNumbers {
         &mut self.known.numbers
     }
 
     /// Every writing process is known. A peer of an unknown process counts as the first process.
-    fn process(&mut self, peer: Peer, _: &mut dyn Sink) -> ProcessId {
+    fn process(&mut self, peer: StationProcess, _: &mut dyn Sink) -> ProcessId {
         let rows = self.attaches.iter().zip(self.attached);
-        let mut of_peer = rows.filter(|(row, _)| row.pid().map(Peer::Process) == Some(peer));
+        let mut of_peer =
+            rows.filter(|(row, _)| row.pid().map(StationProcess::Process) == Some(peer));
         let known = of_peer.next_back().map(|(_, process)| *process);
         known.or(self.attached.first().copied()).unwrap_or_default()
     }

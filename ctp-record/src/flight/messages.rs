@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::file::Snapshot;
+use super::file::WrittenSnapshot;
 use crate::cli::words::{grouped, shell_word, shown, size};
 use crate::control::wire::Answer;
 use crate::error::TraceError;
@@ -12,7 +12,7 @@ use crate::error::TraceError;
 /// too high to show the snapshot's stuck coroutines as stuck.
 pub fn lines(
     path: &Path,
-    written: &Result<Snapshot, TraceError>,
+    written: &Result<WrittenSnapshot, TraceError>,
     threshold: Option<Duration>,
 ) -> String {
     let threshold = threshold.map(|after| format!(" --threshold {}ms", after.as_millis()));
@@ -28,7 +28,7 @@ pub fn lines(
 }
 
 /// The answer to the client that requested the snapshot.
-pub fn answer(path: &Path, written: &Result<Snapshot, TraceError>) -> Answer {
+pub fn answer(path: &Path, written: &Result<WrittenSnapshot, TraceError>) -> Answer {
     let snapshot = written.as_ref().map_err(TraceError::to_string)?;
     let summary = &snapshot.summary;
     let facts = [
@@ -44,7 +44,7 @@ pub fn answer(path: &Path, written: &Result<Snapshot, TraceError>) -> Answer {
     Ok(facts.map(|(name, fact)| (name.to_owned(), fact)).into())
 }
 
-fn in_words(path: &Path, snapshot: &Snapshot) -> String {
+fn in_words(path: &Path, snapshot: &WrittenSnapshot) -> String {
     let summary = &snapshot.summary;
     let length = summary.since.until(summary.end.at);
     format!(
@@ -58,7 +58,7 @@ fn in_words(path: &Path, snapshot: &Snapshot) -> String {
     )
 }
 
-fn bytes(snapshot: &Snapshot) -> u64 {
+fn bytes(snapshot: &WrittenSnapshot) -> u64 {
     snapshot
         .file
         .metadata()

@@ -16,7 +16,7 @@ const MAX_BIRTH_NS: u64 = 10_000_000;
 
 /// The plan of a snapshot.
 #[derive(Debug)]
-pub struct Plan {
+pub struct SnapshotPlan {
     /// The time from which the snapshot is complete, on the monotonic clock.
     pub since_ns: u64,
     /// The time up to which lanes are complete.
@@ -37,14 +37,14 @@ pub struct Plan {
     pub unattributed: u64,
 }
 
-impl Plan {
+impl SnapshotPlan {
     /// Attributes the records of lanes to coroutines and decides what the snapshot contains.
     pub fn of(input: &mut SnapshotInput) -> Self {
         let (lanes, until_ns) = (std::mem::take(&mut input.lanes), input.until_ns);
         let latest_ns = until_ns.saturating_add(LEEWAY_NS);
         let (coroutines, attributions) = known_coroutines(input);
         let dated_ns = input.ended_ns().unwrap_or(until_ns);
-        let mut plan = Plan {
+        let mut plan = SnapshotPlan {
             since_ns: begin(input, &lanes, dated_ns, latest_ns),
             until_ns,
             dated_ns,
@@ -65,7 +65,7 @@ impl Plan {
                 coroutine.stop(until_ns);
             }
         }
-        Plan { lanes, ..plan }
+        SnapshotPlan { lanes, ..plan }
     }
 
     /// Notes the coroutines of a lane's records.

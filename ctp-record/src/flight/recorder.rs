@@ -14,7 +14,7 @@ use ctp_trace::record::{ExitReason, Start};
 use ctp_trace::verdict::THRESHOLD;
 
 use super::earlier_snapshots;
-use super::file::{self, Snapshot};
+use super::file::{self, WrittenSnapshot};
 use super::history::FlightHistory;
 use super::messages;
 use super::options::Trigger;
@@ -214,7 +214,7 @@ impl FlightRecorder {
     ///
     /// # Errors
     /// As for [`file::write`].
-    pub fn end(&mut self, input: SnapshotInput) -> Result<Snapshot, TraceError> {
+    pub fn end(&mut self, input: SnapshotInput) -> Result<WrittenSnapshot, TraceError> {
         self.wait();
         let written = file::write(input, &self.output);
         self.earlier = None;

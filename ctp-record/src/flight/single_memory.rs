@@ -7,7 +7,7 @@ use ctp_trace::record::{ExitReason, Nanos, ProcessId, Start};
 use super::assemble::{SnapshotSummary, assemble};
 use super::history::FlightHistory;
 use super::lane_copy;
-use super::plan::Plan;
+use super::plan::SnapshotPlan;
 use super::snapshot_input::{SnapshotInput, SnapshotMemory};
 use crate::harvest::{Harvest, Outside, Sink};
 use crate::memory::clock::monotonic_ns;
@@ -88,6 +88,6 @@ fn read_memory(
 }
 
 fn summary(mut input: SnapshotInput, sink: &mut dyn Sink) -> SnapshotSummary {
-    let plan = Plan::of(&mut input);
+    let plan = SnapshotPlan::of(&mut input);
     assemble(input, plan, sink)
 }

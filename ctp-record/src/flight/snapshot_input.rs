@@ -11,7 +11,7 @@ use ctp_trace::record::{ExitReason, Look, Nanos, ProcessId, Record, Sockets, Sta
 use super::ended::EndedCoroutines;
 use super::history::{FlightHistory, KnownCoroutine};
 use super::lane_copy::{self, LaneCopy};
-use crate::harvest::{Numbers, SiteTable};
+use crate::harvest::{SiteTable, TraceNumbers};
 use crate::memory::clock::monotonic_ns;
 use crate::memory::memory_set::{MemorySet, MemoryView};
 use crate::memory::shm::Memory;
@@ -52,7 +52,7 @@ pub struct SnapshotInput {
     /// The clocks of processes that do not use the recorder's clock.
     pub clocks: ProgramClocks,
     /// The numbers that the trace has assigned so far.
-    pub numbers: Numbers,
+    pub numbers: TraceNumbers,
     /// The program of each process.
     pub programs: HashMap<ProcessId, u32>,
     /// The counters of all memories.

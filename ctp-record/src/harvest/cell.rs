@@ -1,4 +1,4 @@
-//! [`Cell`]: what the recorder has read from a station so far, and what it expects there next.
+//! [`StationMemo`]: what the recorder has read from a station so far, and what it expects there next.
 
 mod slots;
 
@@ -17,7 +17,7 @@ use super::lanes::Lanes;
 ///
 /// The fields that an event needs lie together, so that an event touches two cache lines.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Cell {
+pub(super) struct StationMemo {
     pub coroutine: CoroutineId,
     pub process: ProcessId,
     /// How a v1 peer numbers its events; `None` for this project's probe.
@@ -86,10 +86,10 @@ impl Phase {
 pub(super) const MAX_CREDIBLE_EVENTS: u64 = 1 << 40;
 
 /// There are as many cells as stations, and each event accesses a cell.
-const _: () = assert!(size_of::<Cell>() <= 128);
+const _: () = assert!(size_of::<StationMemo>() <= 128);
 
 /// Which probe writes a station.
-pub(super) enum Writer {
+pub(super) enum WritingProbe {
     /// This project's probe.
     Ours,
     /// Another probe for cTP v1, which numbers its events in this way.
@@ -98,16 +98,16 @@ pub(super) enum Writer {
 
 /// The writer of a station. `None` while the station has neither an event, nor a coroutine of this
 /// project's probe, nor a coroutine that has ended.
-pub(super) fn writer_of(station: &Station) -> Option<Writer> {
+pub(super) fn writer_of(station: &Station) -> Option<WritingProbe> {
     let detected = dialect::of(station);
     // Events are written after the identity, so they are read before it.
     let identity = station.identity()?;
     if identity.is_extended {
-        return Some(Writer::Ours);
+        return Some(WritingProbe::Ours);
     }
     // A probe of this project with another layout looks the same.
     let detected = detected.or_else(|| identity.is_dead.then(|| dialect_of_the_dead(station)));
-    detected.map(Writer::V1Peer)
+    detected.map(WritingProbe::V1Peer)
 }
 
 /// The dialect of an ended coroutine, which writes no more events. If it had no event, its dialect is
@@ -116,7 +116,7 @@ fn dialect_of_the_dead(station: &Station) -> Dialect {
     dialect::of(station).unwrap_or(Dialect::PerSlot)
 }
 
-impl Cell {
+impl StationMemo {
     pub fn new(
         coroutine: CoroutineId,
         process: ProcessId,
@@ -124,7 +124,7 @@ impl Cell {
         identity: &Identity,
     ) -> Self {
         let base_n = v1_dialect.map_or(identity.base_n, |_| 0);
-        Cell {
+        StationMemo {
             coroutine,
             process,
             v1_dialect,
@@ -132,13 +132,13 @@ impl Cell {
             birth_ts: identity.birth_ts,
             base_n,
             next_n: base_n,
-            ..Cell::default()
+            ..StationMemo::default()
         }
     }
 
     /// The cell of an image's coroutine. The coroutine's events before `first_n` are counted elsewhere.
     pub(super) fn of_image(coroutine: &StationCoroutine, first_n: u64) -> Self {
-        Cell {
+        StationMemo {
             coroutine: coroutine.coroutine,
             process: coroutine.process,
             v1_dialect: coroutine.v1_dialect,
@@ -149,7 +149,7 @@ impl Cell {
             unrecorded: first_n.wrapping_sub(coroutine.base_n),
             inexact: coroutine.event_counts.inexact,
             filtered: coroutine.event_counts.filtered,
-            ..Cell::default()
+            ..StationMemo::default()
         }
     }
 
@@ -164,10 +164,10 @@ impl Cell {
 
     /// The cell after the coroutine has left the station: without a coroutine, but with what identifies the last one.
     pub fn vacant(&self) -> Self {
-        Cell {
+        StationMemo {
             generation: self.generation,
             birth_ts: self.birth_ts,
-            ..Cell::default()
+            ..StationMemo::default()
         }
     }
 
@@ -392,7 +392,7 @@ impl Cell {
 
     /// The cell as if all events before `n` had been read.
     pub(super) fn read_to(&self, n: u64) -> Self {
-        Cell {
+        StationMemo {
             unrecorded: n.wrapping_sub(self.base_n).wrapping_sub(self.recorded),
             next_n: n,
             ..self.clone()

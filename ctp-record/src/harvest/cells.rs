@@ -1,14 +1,14 @@
-//! [`Cells`]: what the recorder remembers of all stations of a region, and which of them it must visit again.
+//! [`StationMemos`]: what the recorder remembers of all stations of a region, and which of them it must visit again.
 
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
-use super::cell::Cell;
+use super::cell::StationMemo;
 
 /// The cell of each station, and the stations that need another visit.
 #[derive(Debug, Default)]
-pub(super) struct Cells {
-    cells: Vec<Cell>,
+pub(super) struct StationMemos {
+    cells: Vec<StationMemo>,
     /// The `event_head` of each station at its last visit. These values are kept apart from the cells, so that a scan of idle
     /// stations reads less memory.
     heads: Vec<u64>,
@@ -20,13 +20,13 @@ pub(super) struct Cells {
     ended: Vec<u32>,
 }
 
-impl Cells {
+impl StationMemos {
     /// Creates the cells of an image, in which all coroutines are known.
-    pub fn of_image(cells: Vec<Cell>) -> Self {
-        Cells {
+    pub fn of_image(cells: Vec<StationMemo>) -> Self {
+        StationMemos {
             heads: vec![0; cells.len()],
             cells,
-            ..Cells::default()
+            ..StationMemos::default()
         }
     }
 
@@ -35,22 +35,23 @@ impl Cells {
         let known = self.heads.len();
         self.unidentified.extend(known as u32..stations as u32);
         self.heads.resize(stations.max(known), 0);
-        self.cells.resize_with(stations.max(known), Cell::default);
+        self.cells
+            .resize_with(stations.max(known), StationMemo::default);
     }
 
     pub fn len(&self) -> usize {
         self.cells.len()
     }
 
-    pub fn get(&self, index: usize) -> Option<&Cell> {
+    pub fn get(&self, index: usize) -> Option<&StationMemo> {
         self.cells.get(index)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Cell> {
+    pub fn iter(&self) -> impl Iterator<Item = &StationMemo> {
         self.cells.iter()
     }
 
-    pub fn as_mut_slice(&mut self) -> &mut [Cell] {
+    pub fn as_mut_slice(&mut self) -> &mut [StationMemo] {
         &mut self.cells
     }
 
@@ -112,18 +113,18 @@ impl Cells {
     }
 }
 
-impl Index<usize> for Cells {
-    type Output = Cell;
+impl Index<usize> for StationMemos {
+    type Output = StationMemo;
 
     #[inline]
-    fn index(&self, index: usize) -> &Cell {
+    fn index(&self, index: usize) -> &StationMemo {
         &self.cells[index]
     }
 }
 
-impl IndexMut<usize> for Cells {
+impl IndexMut<usize> for StationMemos {
     #[inline]
-    fn index_mut(&mut self, index: usize) -> &mut Cell {
+    fn index_mut(&mut self, index: usize) -> &mut StationMemo {
         &mut self.cells[index]
     }
 }

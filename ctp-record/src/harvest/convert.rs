@@ -12,14 +12,14 @@ use ctp_trace::record::{
     WaitMarks, Waker,
 };
 
-use super::emit::Source;
+use super::emit::ProbeKind;
 
 /// The kind of a slot's event; `None` if the slot cannot hold an event.
-pub(super) fn kind_of_slot(epoch: &Epoch, source: Source) -> Option<EventKind> {
+pub(super) fn kind_of_slot(epoch: &Epoch, source: ProbeKind) -> Option<EventKind> {
     let kind = match (source, epoch.tail.is_active) {
-        (Source::Ours, _) => kind_of_lane(epoch.tail.kind),
-        (Source::V1Peer, true) => Some(EventKind::Run),
-        (Source::V1Peer, false) => Some(EventKind::Suspend),
+        (ProbeKind::Ours, _) => kind_of_lane(epoch.tail.kind),
+        (ProbeKind::V1Peer, true) => Some(EventKind::Run),
+        (ProbeKind::V1Peer, false) => Some(EventKind::Suspend),
     };
     kind.filter(|_| epoch.timestamp != 0)
 }

@@ -6,13 +6,13 @@ use ctp_nostd::lane::Payload;
 use ctp_nostd::slot::Epoch;
 use ctp_trace::record::{Event, EventKind, Nanos, SiteId};
 
-use super::cell::Cell;
+use super::cell::StationMemo;
 use super::lanes::LaneEntry;
 use super::{Harvest, Pass, convert};
 
 /// Which kind of probe writes a station and its slots.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum ProbeKind {
     /// This project's probe.
     Ours,
     /// A probe that writes only the fields of cTP v1.
@@ -32,7 +32,8 @@ impl Harvest {
     ) {
         let cell = &self.cells[index];
         let source = cell.source();
-        let is_same_coroutine = source == Source::V1Peer || epoch.generation == cell.generation();
+        let is_same_coroutine =
+            source == ProbeKind::V1Peer || epoch.generation == cell.generation();
         let kind = convert::kind_of_slot(epoch, source).filter(|_| is_same_coroutine);
         let Some(kind) = self.credible(index, n, epoch.timestamp, kind) else {
             return;
@@ -43,8 +44,8 @@ impl Harvest {
         let mut event = cell.event_of_slot((n, at), kind, epoch, source);
         if kind == EventKind::Suspend {
             (event.site, event.arg) = match source {
-                Source::Ours => (self.sites.word(process, epoch.site, pass), event.arg),
-                Source::V1Peer => self.v1_site(index, n, epoch.addr, pass),
+                ProbeKind::Ours => (self.sites.word(process, epoch.site, pass), event.arg),
+                ProbeKind::V1Peer => self.v1_site(index, n, epoch.addr, pass),
             };
         }
         self.note_and_emit(index, &event, pass);
@@ -130,11 +131,11 @@ impl Harvest {
     }
 }
 
-impl Cell {
-    fn source(&self) -> Source {
+impl StationMemo {
+    fn source(&self) -> ProbeKind {
         match self.v1_dialect {
-            Some(_) => Source::V1Peer,
-            None => Source::Ours,
+            Some(_) => ProbeKind::V1Peer,
+            None => ProbeKind::Ours,
         }
     }
 
@@ -144,9 +145,9 @@ impl Cell {
         (n, at): (u64, Nanos),
         kind: EventKind,
         epoch: &Epoch,
-        source: Source,
+        source: ProbeKind,
     ) -> Event {
-        let is_ours = source == Source::Ours;
+        let is_ours = source == ProbeKind::Ours;
         let after_filtered = is_ours && epoch.tail.kind & AFTER_FILTERED != 0;
         let mut event = self.event(n, (epoch.timestamp, at), kind, after_filtered);
         event.tid = epoch.tid;
@@ -203,7 +204,7 @@ impl Cell {
 /// How many wakes the coroutine had seen when it suspended, from the slot of the suspend. Needed if the run
 /// before is missing or was excluded. Returns 0 if the slot has been overwritten.
 #[cold]
-fn wakes_seen_in_slot(cell: &Cell, station: u32, pass: &Pass<'_>) -> u16 {
+fn wakes_seen_in_slot(cell: &StationMemo, station: u32, pass: &Pass<'_>) -> u16 {
     let station = &pass.region.stations[station as usize];
     match cell.dialect().fetch(station, cell.next_n()) {
         Fetched::Whole(epoch) => epoch.tail.wake_seen,

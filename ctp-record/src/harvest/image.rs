@@ -9,11 +9,11 @@ use ctp_nostd::lane::Copied;
 use ctp_nostd::layout::Station;
 use ctp_trace::record::{Nanos, ProcessId};
 
-use super::cell::Cell;
-use super::cells::Cells;
+use super::cell::StationMemo;
+use super::cells::StationMemos;
 use super::horizon::Horizon;
 use super::lanes::{Lanes, TimeLimit};
-use super::latest::Latest;
+use super::latest::LatestTimes;
 use super::stop::Stop;
 use super::{Harvest, Outside, Pass, Sink, SiteTable, StationCoroutine};
 
@@ -73,8 +73,8 @@ impl Harvest {
             .collect();
         let stop = Stop::of_image(stations.iter().zip(ends), lost, times.until_ns);
         let cells = coroutines.iter();
-        let cells: Vec<Cell> = cells
-            .map(|coroutine| Cell::of_image(coroutine.coroutine, coroutine.first_n))
+        let cells: Vec<StationMemo> = cells
+            .map(|coroutine| StationMemo::of_image(coroutine.coroutine, coroutine.first_n))
             .collect();
         let horizon = Horizon::of_image(times.start_ns, times.latest_ns);
         let mut harvest = Harvest {
@@ -82,12 +82,12 @@ impl Harvest {
             sites,
             // Each coroutine's account states whether events were excluded other than by the recorder.
             is_controlled: true,
-            latest: Latest::at(horizon.nanos(times.dated_ns)),
+            latest: LatestTimes::at(horizon.nanos(times.dated_ns)),
             stop: Some(stop),
             ..Harvest::new(times.start_ns)
         };
-        harvest.totals.filtered = cells.iter().map(Cell::filtered).sum();
-        (harvest.cells, harvest.horizon) = (Cells::of_image(cells), horizon);
+        harvest.totals.filtered = cells.iter().map(StationMemo::filtered).sum();
+        (harvest.cells, harvest.horizon) = (StationMemos::of_image(cells), horizon);
         harvest
     }
 

@@ -23,7 +23,7 @@ use ctp_trace::record::ProcessId;
 use super::LEEWAY_NS;
 use super::copies::{Copies, locked};
 use super::image::ImageLane;
-use super::queue::{Queue, Spare, Window};
+use super::queue::{Queue, QueueWindow, Spare};
 use super::thread_events::Author;
 use crate::output::backlog::Backlog;
 pub(super) use usual::EventBatch;
@@ -34,17 +34,17 @@ const MAX_RECORDS_PER_ROUND: u64 = 1 << 13;
 /// How far all lanes have been read.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
-    cursors: Vec<Cursor>,
+    cursors: Vec<LaneCursor>,
     /// Lanes with a record that can be taken, by the time of their first record.
     ready: BinaryHeap<Reverse<(u64, usize)>>,
     /// Lanes with a first record that waits for another lane.
     waiting: Vec<usize>,
-    marks: Marks,
+    marks: EmittedRounds,
     round: Round,
     /// A second thread copies too.
     is_helped: bool,
     /// Scratch space for taking records.
-    window: Window,
+    window: QueueWindow,
     spare: Spare,
     copies: Arc<Mutex<Copies>>,
     pub backlog: Backlog,
@@ -52,7 +52,7 @@ pub(super) struct Lanes {
 
 /// Tracks, by rounds, which records have become events.
 #[derive(Debug, Default)]
-struct Marks {
+struct EmittedRounds {
     /// The number of rounds so far, modulo 2^32.
     round: u32,
     /// Every record that was committed when this round began has become an event.
@@ -82,7 +82,7 @@ struct Round {
 
 /// The copies of a lane.
 #[derive(Debug, Default)]
-struct Cursor {
+struct LaneCursor {
     /// Records that are copied and not taken.
     queue: Queue,
     /// The number of marked records, from the start of the queue.
@@ -148,7 +148,7 @@ impl LaneEntry {
     }
 }
 
-impl Cursor {
+impl LaneCursor {
     fn refresh_front(&mut self) {
         self.front_at = self.queue.front().map(|front| front.read().0);
     }
@@ -187,9 +187,9 @@ impl Lanes {
         let mut copies = Copies::default();
         let mut cursors = Vec::new();
         for lane in lanes {
-            cursors.push(Cursor {
+            cursors.push(LaneCursor {
                 author: Author::new(lane.tid, lane.process, lane.reported_lost),
-                ..Cursor::default()
+                ..LaneCursor::default()
             });
             copies.add_lane((!lane.is_damaged).then_some(lane.lost), lane.records);
         }
@@ -268,7 +268,8 @@ impl Lanes {
         if reads_lanes {
             copies.copy(region, limit.is_over());
         }
-        self.cursors.resize_with(copies.lanes(), Cursor::default);
+        self.cursors
+            .resize_with(copies.lanes(), LaneCursor::default);
         self.round.is_all_copied = reads_lanes;
         let (mut most, is_fresh) = (0, copies.is_fresh());
         copies.collect(&mut self.spare, |index, reader| {
@@ -282,7 +283,7 @@ impl Lanes {
             cursor.refresh_front();
         });
         drop(copies);
-        self.round.has_run_dry = self.cursors.iter().any(Cursor::has_run_dry);
+        self.round.has_run_dry = self.cursors.iter().any(LaneCursor::has_run_dry);
         self.mark(limit);
         self.waiting.clear();
         let fronts = self.cursors.iter().enumerate();
@@ -332,7 +333,7 @@ impl Lanes {
 
     /// Removes the first `count` of the records that the window shows. The caller puts the lane back with
     /// `make_ready` or `make_wait`.
-    fn take(&mut self, index: usize, window: &mut Window, count: usize) {
+    fn take(&mut self, index: usize, window: &mut QueueWindow, count: usize) {
         let cursor = &mut self.cursors[index];
         let bytes = cursor.queue.bytes();
         cursor.queue.take(count, window, &mut self.spare);

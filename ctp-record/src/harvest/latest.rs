@@ -4,19 +4,19 @@ use ctp_trace::record::Nanos;
 
 /// The times of the latest records.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Latest {
+pub(super) struct LatestTimes {
     /// Time of the latest event of a coroutine or a thread.
     event: Nanos,
     /// Time of the latest birth or wake, which may be read before earlier events.
     other: Nanos,
 }
 
-impl Latest {
+impl LatestTimes {
     /// Starts with the latest event at this time.
     pub fn at(event: Nanos) -> Self {
-        Latest {
+        LatestTimes {
             event,
-            ..Latest::default()
+            ..LatestTimes::default()
         }
     }
 

@@ -6,8 +6,8 @@ use ctp_nostd::layout::Station;
 use ctp_nostd::slot::Epoch;
 use ctp_trace::record::{CoroutineId, EventKind, Nanos, ProcessId};
 
-use super::cell::Cell;
-use super::emit::Source;
+use super::cell::StationMemo;
+use super::emit::ProbeKind;
 use super::{Harvest, convert};
 
 /// A run that has not ended.
@@ -21,7 +21,7 @@ pub(crate) struct LongRun {
 
 /// The latest event of a station's coroutine.
 pub(super) struct LatestEvent<'h> {
-    pub(super) cell: &'h Cell,
+    pub(super) cell: &'h StationMemo,
     pub(super) station: &'h Station,
     pub(super) kind: Option<EventKind>,
     pub(super) epoch: Epoch,
@@ -66,7 +66,7 @@ impl Harvest {
         is_same_coroutine.then(|| LatestEvent {
             cell,
             station,
-            kind: convert::kind_of_slot(&epoch, Source::Ours),
+            kind: convert::kind_of_slot(&epoch, ProbeKind::Ours),
             epoch,
         })
     }

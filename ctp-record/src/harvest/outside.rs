@@ -8,7 +8,7 @@ use super::Sink;
 
 /// What identifies the process of a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Peer {
+pub enum StationProcess {
     /// The process id, from the table of attached processes.
     Process(u32),
     /// A thread of the process.
@@ -19,7 +19,7 @@ pub enum Peer {
 
 /// Assigns the coroutine and site numbers of a trace. All memories of a recording share them.
 #[derive(Clone, Debug, Default)]
-pub struct Numbers {
+pub struct TraceNumbers {
     coroutines: u32,
     sites: u32,
     shared: HashMap<PlaceOf, SiteId>,
@@ -29,13 +29,13 @@ pub struct Numbers {
 /// offsets in the program's file.
 type PlaceOf = (u32, Place, Vec<u64>);
 
-impl Numbers {
+impl TraceNumbers {
     /// Continues after numbers that are already in use.
     pub fn after(coroutines: u32, sites: u32) -> Self {
-        Numbers {
+        TraceNumbers {
             coroutines,
             sites,
-            ..Numbers::default()
+            ..TraceNumbers::default()
         }
     }
 
@@ -66,12 +66,12 @@ impl Numbers {
 /// What a pass needs from outside the memory.
 pub trait Outside {
     /// The numbers of the trace.
-    fn numbers(&mut self) -> &mut Numbers;
+    fn numbers(&mut self) -> &mut TraceNumbers;
     /// The process of a peer. A new process is described to the sink.
-    fn process(&mut self, peer: Peer, sink: &mut dyn Sink) -> ProcessId;
+    fn process(&mut self, peer: StationProcess, sink: &mut dyn Sink) -> ProcessId;
     /// The clocks that the kernel may show to this peer, as nanoseconds by which each is ahead of the
     /// recorder's clock.
-    fn clocks_ahead_ns(&mut self, _peer: Peer) -> Vec<i64> {
+    fn clocks_ahead_ns(&mut self, _peer: StationProcess) -> Vec<i64> {
         Vec::new()
     }
     /// The number of the program that runs in this process: equal for equal files.

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use ctp_trace::record::ProcessId;
 
-use super::{Harvest, Pass, Peer};
+use super::{Harvest, Pass, StationProcess};
 
 /// How far a time may lie outside of the recording: probes may read a coarse clock, and a counter may be
 /// slightly ahead of the kernel's clock.
@@ -34,7 +34,7 @@ impl Harvest {
         let first = pass.region.attaches.first();
         let attached = first.and_then(|row| Some((row.pid()?, row.attached_ns())));
         if let Some((pid, attached_ns)) = attached {
-            let ahead_ns = self.fitting_clock(Peer::Process(pid), attached_ns, pass);
+            let ahead_ns = self.fitting_clock(StationProcess::Process(pid), attached_ns, pass);
             self.read_by(ahead_ns);
         }
     }
@@ -45,7 +45,7 @@ impl Harvest {
     pub(super) fn is_read_by_clock_of(
         &mut self,
         process: ProcessId,
-        (peer, latest_ns): (Peer, u64),
+        (peer, latest_ns): (StationProcess, u64),
         pass: &mut Pass<'_>,
     ) -> bool {
         if let Some(ahead_ns) = self.clocks.of_processes.get(&process) {
@@ -64,7 +64,7 @@ impl Harvest {
 
     /// How far the process's clock is ahead of the recorder's, given a time that the process wrote a short
     /// while ago. Returns 0, the recorder's clock, if no possible clock fits.
-    fn fitting_clock(&self, peer: Peer, written_ns: u64, pass: &mut Pass<'_>) -> i64 {
+    fn fitting_clock(&self, peer: StationProcess, written_ns: u64, pass: &mut Pass<'_>) -> i64 {
         let (start_ns, now_ns) = self.horizon.of_recorder();
         let possible = start_ns.saturating_sub(LEEWAY_NS)..=now_ns.saturating_add(LEEWAY_NS);
         let others = pass.outside.clocks_ahead_ns(peer);

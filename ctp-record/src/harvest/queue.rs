@@ -9,7 +9,7 @@ use memmap2::MmapMut;
 /// The copies of a lane, oldest first, in blocks that are reused.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    blocks: VecDeque<Block>,
+    blocks: VecDeque<QueueBlock>,
     /// Where the oldest record begins, in the first block.
     oldest: BlockOffset,
     /// Where the record after the last shown record begins, in the first block.
@@ -43,7 +43,7 @@ impl BlockOffset {
 /// Room for some records, returned to the kernel after a burst. Uses small pages: large pages are faster to
 /// allocate, but not in a virtual machine that has returned its free memory to its host.
 #[derive(Debug)]
-struct Block {
+struct QueueBlock {
     map: MmapMut,
     records: usize,
     end: BlockOffset,
@@ -55,9 +55,9 @@ const WORD_BYTES: usize = size_of::<Word>();
 /// Bytes of the longest record.
 pub(super) const MAX_RECORD_BYTES: usize = MAX_WORDS * WORD_BYTES;
 
-impl Block {
+impl QueueBlock {
     fn new() -> io::Result<Self> {
-        Ok(Block {
+        Ok(QueueBlock {
             map: MmapMut::map_anon(BLOCK_BYTES)?,
             records: 0,
             end: BlockOffset::default(),
@@ -95,7 +95,7 @@ impl Block {
 
 /// Copies of the oldest records of a queue, read before it is known how many are taken.
 #[derive(Debug, Default)]
-pub(super) struct Window {
+pub(super) struct QueueWindow {
     room: Vec<Copied>,
     shown: usize,
 }
@@ -103,7 +103,7 @@ pub(super) struct Window {
 /// Records that a window shows: few enough that they and their events stay in the L1 cache.
 pub(super) const WINDOW_RECORDS: usize = 64;
 
-impl Window {
+impl QueueWindow {
     pub fn records(&self) -> &[Copied] {
         &self.room[..self.shown]
     }
@@ -117,17 +117,17 @@ impl Window {
 
 /// Empty blocks, shared by all queues.
 #[derive(Debug, Default)]
-pub(super) struct Spare(Vec<Block>);
+pub(super) struct Spare(Vec<QueueBlock>);
 
 /// Blocks kept for reuse: 4 MiB.
 const MAX_SPARE_BLOCKS: usize = 16;
 
 impl Spare {
-    fn take(&mut self) -> io::Result<Block> {
-        self.0.pop().map_or_else(Block::new, Ok)
+    fn take(&mut self) -> io::Result<QueueBlock> {
+        self.0.pop().map_or_else(QueueBlock::new, Ok)
     }
 
-    fn put(&mut self, mut block: Block) {
+    fn put(&mut self, mut block: QueueBlock) {
         if self.0.len() < MAX_SPARE_BLOCKS {
             (block.records, block.end) = (0, BlockOffset::default());
             self.0.push(block);
@@ -160,8 +160,8 @@ impl Queue {
     /// Makes the window show the oldest records of the first block that are no later than `until`, at most
     /// `at_most`.
     #[inline(never)]
-    pub fn show(&mut self, window: &mut Window, until: u64, at_most: usize) {
-        let words = self.blocks.front().map_or(&[][..], Block::words);
+    pub fn show(&mut self, window: &mut QueueWindow, until: u64, at_most: usize) {
+        let words = self.blocks.front().map_or(&[][..], QueueBlock::words);
         let (mut here, mut shown) = (self.oldest, 0);
         for room in window.room(at_most) {
             match here.read(words) {
@@ -177,7 +177,7 @@ impl Queue {
     }
 
     /// Removes the first `count` of the records that the window shows.
-    pub fn take(&mut self, count: usize, window: &mut Window, spare: &mut Spare) {
+    pub fn take(&mut self, count: usize, window: &mut QueueWindow, spare: &mut Spare) {
         if count < window.shown {
             self.show(window, u64::MAX, count);
         }
@@ -222,7 +222,7 @@ impl Queue {
     }
 
     /// The last block, or a new block behind it.
-    fn last_with_room(&mut self, spare: &mut Spare) -> io::Result<Block> {
+    fn last_with_room(&mut self, spare: &mut Spare) -> io::Result<QueueBlock> {
         match self.blocks.pop_back() {
             Some(block) if !block.is_full() => Ok(block),
             full => {
@@ -255,7 +255,7 @@ mod tests {
         let mut later = Queue::default();
         assert!(later.fill(70_000, &mut spare, &mut source));
         queue.append(&mut later);
-        let (mut window, mut numbers) = (Window::default(), 0..RECORDS);
+        let (mut window, mut numbers) = (QueueWindow::default(), 0..RECORDS);
         while queue.front().is_some() {
             queue.show(&mut window, u64::MAX, usize::MAX);
             // Sometimes takes fewer records than are shown.
@@ -270,8 +270,8 @@ mod tests {
 
     #[test]
     fn window_shows_due_records_up_to_the_limit() {
-        let (mut queue, mut window) = (Queue::default(), Window::default());
-        let shown = |queue: &mut Queue, window: &mut Window, until, at_most| {
+        let (mut queue, mut window) = (Queue::default(), QueueWindow::default());
+        let shown = |queue: &mut Queue, window: &mut QueueWindow, until, at_most| {
             queue.show(window, until, at_most);
             window.records().len()
         };

@@ -15,7 +15,7 @@ use super::{Harvest, convert};
 #[derive(Debug)]
 pub(super) struct Stop {
     /// How far each station was.
-    marks: Vec<Mark>,
+    marks: Vec<StopPosition>,
     /// Records that found no room in each lane; `None` for a damaged lane, which is not read any more.
     lost: Vec<Option<u32>>,
     /// The time of the end. No event before the end has a later time.
@@ -36,7 +36,7 @@ impl Stop {
         at_ns: u64,
     ) -> Self {
         let marks = stations.map(|(station, end_n)| {
-            let mark = Mark::of(station);
+            let mark = StopPosition::of(station);
             end_n.map_or(mark, |end_n| mark.before(end_n))
         });
         Stop {
@@ -59,7 +59,7 @@ impl Stop {
 /// How far a station was when the recording ended. Both counts are kept, because the recorder may not have
 /// visited the station before and may not know which count its writer uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Mark {
+struct StopPosition {
     /// Number of events, if this project's probe writes the station; else 0.
     head: u64,
     /// Changes with each event of a v1 peer. 0 for a station of this project's probe.
@@ -68,7 +68,7 @@ struct Mark {
     was_dead: bool,
 }
 
-impl Mark {
+impl StopPosition {
     fn of(station: &Station) -> Self {
         // A death is marked after the last event is written, so the mark is read before the events.
         let was_dead = station.identity().is_some_and(|identity| identity.is_dead);
@@ -78,7 +78,7 @@ impl Mark {
         } else {
             0
         };
-        Mark {
+        StopPosition {
             head,
             seqs,
             was_dead,
@@ -86,16 +86,16 @@ impl Mark {
     }
 }
 
-impl Mark {
+impl StopPosition {
     /// Whether the station has had no event since the mark was made.
     fn has_same_events(self, station: &Station) -> bool {
-        let now = Mark::of(station);
+        let now = StopPosition::of(station);
         (self.head, self.seqs) == (now.head, now.seqs)
     }
 
     /// The mark as it was before event `end_n`.
     fn before(self, end_n: u64) -> Self {
-        Mark {
+        StopPosition {
             head: if self.head == 0 { 0 } else { end_n },
             // Any different number means that the station has changed since.
             seqs: !self.seqs,
@@ -118,7 +118,7 @@ impl Harvest {
     /// Ends the recording: later events do not belong to it.
     pub fn stop(&mut self, region: &Region<'_>) {
         let stop = Stop {
-            marks: region.allocated().iter().map(Mark::of).collect(),
+            marks: region.allocated().iter().map(StopPosition::of).collect(),
             lost: self.lost_so_far(region),
             // Read last, so that no event counted above has a later time.
             at_ns: self.horizon.now_ns(),
@@ -160,7 +160,7 @@ impl Harvest {
         mark.is_some_and(|mark| convert::distance(mark.head, payload) < 0)
     }
 
-    fn mark(&self, index: usize) -> Option<Mark> {
+    fn mark(&self, index: usize) -> Option<StopPosition> {
         self.stop.as_ref()?.marks.get(index).copied()
     }
 

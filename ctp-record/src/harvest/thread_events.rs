@@ -67,7 +67,7 @@ impl Harvest {
         if thread_event == ThreadEventKind::Begin {
             self.change_author(lane, payload, pass);
         }
-        let mut live = Live {
+        let mut live = LaneContext {
             author: *self.lanes.author(lane),
             harvest: self,
             pass,
@@ -174,13 +174,13 @@ impl Harvest {
 }
 
 /// The context in which thread events of a lane are converted.
-struct Live<'l, 'p> {
+struct LaneContext<'l, 'p> {
     author: Author,
     harvest: &'l mut Harvest,
     pass: &'l mut Pass<'p>,
 }
 
-impl Live<'_, '_> {
+impl LaneContext<'_, '_> {
     /// Converts what the thread did. `None` if other records state it, or if the woken coroutine is no longer
     /// known.
     fn act(&mut self, thread_event: ThreadEventKind, payload: &Payload) -> Option<Act> {

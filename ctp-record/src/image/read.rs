@@ -7,7 +7,7 @@ use super::{Firmware, first_birth_ns, load};
 use crate::cli::config::{Config, Image, Verbosity};
 use crate::cli::words::shown;
 use crate::closing::start_and_end::{end_of, start_of};
-use crate::closing::{Closing, Room, write};
+use crate::closing::{Capacity, Closing, write};
 use crate::error::{Error, ImageError};
 use crate::harvest::{Harvest, Totals};
 use crate::memory::clock::Clock;
@@ -40,10 +40,10 @@ pub fn read(config: &Config, image: &Image) -> Result<u8, Error> {
     let end = end_of(totals, harvest.latest(), ExitReason::Image, counters);
     let subject = shown(&image.dump);
     let closing = Closing {
-        room: Room {
+        room: Capacity {
             stations: region.stations.len() as u32,
             is_static: true,
-            ..Room::default()
+            ..Capacity::default()
         },
         totals: Totals {
             doubtful: totals.doubtful,

@@ -12,7 +12,7 @@ use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 
 use super::search::search;
-use super::source::{Source, SourceError};
+use super::source::{LiveSource, SourceError};
 use crate::cli::words::shown;
 use crate::error::{Error, ImageError};
 
@@ -21,20 +21,20 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 /// A file that is mapped by a running simulator.
 #[derive(Debug)]
-pub struct MappedFile {
+pub struct SimulatorFile {
     path: PathBuf,
     name: String,
     file: File,
 }
 
-impl MappedFile {
+impl SimulatorFile {
     /// Opens the file.
     ///
     /// # Errors
     /// There is no such file, or it is a device.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let file = open(path).map_err(|error| ImageError::Input(path.to_owned(), error))?;
-        Ok(MappedFile {
+        Ok(SimulatorFile {
             path: path.to_owned(),
             name: shown(path),
             file,
@@ -79,7 +79,7 @@ fn written_ranges(file: &File, bytes: u64) -> Vec<Range<u64>> {
     ranges
 }
 
-impl Source for MappedFile {
+impl LiveSource for SimulatorFile {
     fn name(&self) -> &str {
         &self.name
     }

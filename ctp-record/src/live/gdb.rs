@@ -22,7 +22,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::search::search;
-use super::source::{Source, SourceError};
+use super::source::{LiveSource, SourceError};
 use crate::cli::words::shown;
 use crate::error::{Error, ImageError, LiveError};
 use connection::{Connection, is_stop};
@@ -173,7 +173,7 @@ impl Drop for GdbTarget {
     }
 }
 
-impl Source for GdbTarget {
+impl LiveSource for GdbTarget {
     fn name(&self) -> &str {
         &self.name
     }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use ctp_nostd::layout::{CHANGING, Header, Span};
 
 use super::shape::Shape;
-use super::source::{Source, SourceError, while_held};
+use super::source::{LiveSource, SourceError, while_held};
 use crate::image::ring::RingReader;
 use crate::image::words::offset_of;
 use crate::image::{in_full_layout_with, settle};
@@ -47,7 +47,7 @@ impl LiveMemory {
     ///
     /// # Errors
     /// The target cannot be read, or the memory is not one that this version of the probe writes.
-    pub fn open(source: &mut dyn Source, address: u64) -> Result<Self, SourceError> {
+    pub fn open(source: &mut dyn LiveSource, address: u64) -> Result<Self, SourceError> {
         let mut header = vec![0; size_of::<Header>()];
         while_held(source, |source, _| source.read(address, &mut header))?;
         let shape = Shape::of(&header)?;
@@ -93,13 +93,17 @@ impl LiveMemory {
     ///
     /// # Errors
     /// The target cannot be read. The copy is unchanged.
-    pub fn refresh(&mut self, source: &mut dyn Source) -> Result<Change, SourceError> {
+    pub fn refresh(&mut self, source: &mut dyn LiveSource) -> Result<Change, SourceError> {
         while_held(source, |source, stands_still| {
             self.read(source, stands_still)
         })
     }
 
-    fn read(&mut self, source: &mut dyn Source, stands_still: bool) -> Result<Change, SourceError> {
+    fn read(
+        &mut self,
+        source: &mut dyn LiveSource,
+        stands_still: bool,
+    ) -> Result<Change, SourceError> {
         let Some(first) = self.reading(source)? else {
             return Ok(Change::Reset);
         };
@@ -131,7 +135,7 @@ impl LiveMemory {
     }
 
     /// Reads the header, the stations that are handed out, and the tables. `None` if the target was reset.
-    fn reading(&self, source: &mut dyn Source) -> Result<Option<Vec<u8>>, SourceError> {
+    fn reading(&self, source: &mut dyn LiveSource) -> Result<Option<Vec<u8>>, SourceError> {
         let mut reading = vec![0; size_of::<Header>()];
         source.read(self.address, &mut reading)?;
         if Shape::of(&reading).ok() != Some(self.shape) {
@@ -214,7 +218,7 @@ mod tests {
         next: Option<(usize, Vec<u8>)>,
     }
 
-    impl Source for Bytes {
+    impl LiveSource for Bytes {
         fn name(&self) -> &str {
             "bytes"
         }

@@ -9,11 +9,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::memory::{Change, LiveMemory};
-use super::source::{Source, SourceError, while_held};
+use super::source::{LiveSource, SourceError, while_held};
 use crate::cli::config::{Config, Verbosity};
 use crate::cli::stderr;
 use crate::closing::start_and_end::{end_of, start_of};
-use crate::closing::{Closing, Room, write};
+use crate::closing::{Capacity, Closing, write};
 use crate::error::{Error, LiveError};
 use crate::harvest::{Harvest, Totals};
 use crate::image::{Firmware, first_birth_ns};
@@ -72,7 +72,11 @@ struct Recording {
 ///
 /// # Errors
 /// No coroutine was recorded, or the trace could not be written.
-pub fn record(config: &Config, firmware: Firmware, mut source: impl Source) -> Result<u8, Error> {
+pub fn record(
+    config: &Config,
+    firmware: Firmware,
+    mut source: impl LiveSource,
+) -> Result<u8, Error> {
     let mut signals = Signals::watch(&[]).map_err(Error::Wait)?;
     announce(config, &source);
     ask_for_little(PASS_NS);
@@ -94,7 +98,7 @@ pub fn record(config: &Config, firmware: Firmware, mut source: impl Source) -> R
     Ok(reason.status())
 }
 
-fn announce(config: &Config, source: &impl Source) {
+fn announce(config: &Config, source: &impl LiveSource) {
     if config.verbosity > Verbosity::Quiet {
         let name = source.name();
         stderr::say(&format!("ctp-record: recording {name} until Ctrl-C\n"));
@@ -103,7 +107,7 @@ fn announce(config: &Config, source: &impl Source) {
 
 /// Waits for the first coroutine. `None` if a signal came first.
 fn first_coroutine(
-    source: &mut dyn Source,
+    source: &mut dyn LiveSource,
     signals: &mut Signals,
 ) -> Result<Option<LiveMemory>, Error> {
     let mut memory = None;
@@ -127,7 +131,7 @@ fn first_coroutine(
 
 /// Looks for the memory once. Returns whether a coroutine has been born in it.
 fn has_coroutine(
-    source: &mut dyn Source,
+    source: &mut dyn LiveSource,
     memory: &mut Option<LiveMemory>,
 ) -> Result<bool, SourceError> {
     let Some(found) = memory else {
@@ -190,7 +194,7 @@ impl Recording {
     fn run(
         &mut self,
         memory: &mut LiveMemory,
-        source: &mut dyn Source,
+        source: &mut dyn LiveSource,
         signals: &mut Signals,
     ) -> Result<EndReason, Error> {
         loop {
@@ -210,7 +214,7 @@ impl Recording {
     fn read(
         &mut self,
         memory: &mut LiveMemory,
-        source: &mut dyn Source,
+        source: &mut dyn LiveSource,
     ) -> Result<bool, SourceError> {
         match memory.refresh(source)? {
             Change::Reset => return Ok(true),
@@ -223,7 +227,7 @@ impl Recording {
     }
 
     /// Reads the memory until nothing changes meanwhile, so that no event is half-read.
-    fn read_the_rest(&mut self, memory: &mut LiveMemory, source: &mut dyn Source) -> EndReason {
+    fn read_the_rest(&mut self, memory: &mut LiveMemory, source: &mut dyn LiveSource) -> EndReason {
         for _ in 0..LAST_READINGS {
             let change = match memory.refresh(source) {
                 Ok(Change::Reset) => return EndReason::Reset,
@@ -257,7 +261,7 @@ impl Recording {
     }
 
     /// The time to the next pass.
-    fn pause(&self, memory: &LiveMemory, source: &dyn Source) -> Duration {
+    fn pause(&self, memory: &LiveMemory, source: &dyn LiveSource) -> Duration {
         if memory.is_crowded(self.most) {
             SHORT_PAUSE
         } else {
@@ -294,10 +298,10 @@ impl Recording {
             self.counters,
         );
         let closing = Closing {
-            room: Room {
+            room: Capacity {
                 stations: self.stations,
                 is_static: true,
-                ..Room::default()
+                ..Capacity::default()
             },
             totals: Totals {
                 doubtful: totals.doubtful,

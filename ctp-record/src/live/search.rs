@@ -6,7 +6,7 @@ use std::ops::Range;
 use ctp_nostd::layout::{Compact, Full, Header, Layout as _};
 
 use super::shape::Shape;
-use super::source::{Source, SourceError};
+use super::source::{LiveSource, SourceError};
 use crate::image::words::field;
 
 /// The alignment of a memory.
@@ -23,7 +23,7 @@ const BEYOND: u64 = size_of::<Header>() as u64;
 /// # Errors
 /// The target cannot be read, or has only a memory with the layout of another version.
 pub fn search(
-    source: &mut dyn Source,
+    source: &mut dyn LiveSource,
     ranges: impl IntoIterator<Item = Range<u64>>,
 ) -> Result<Option<u64>, SourceError> {
     let mut found = Found::default();
@@ -49,7 +49,7 @@ impl Found {
     /// Searches a range. Returns the address of a memory in which a coroutine was born.
     fn search(
         &mut self,
-        source: &mut dyn Source,
+        source: &mut dyn LiveSource,
         range: Range<u64>,
     ) -> Result<Option<u64>, SourceError> {
         let mut begin = range.start.next_multiple_of(ALIGNMENT as u64);

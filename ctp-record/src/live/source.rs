@@ -9,7 +9,7 @@ use ctp_nostd::Refused;
 use super::gdb::GdbError;
 
 /// A target with memory that can be read while it runs.
-pub trait Source {
+pub trait LiveSource {
     /// The target, for messages.
     fn name(&self) -> &str;
 
@@ -97,8 +97,8 @@ impl From<GdbError> for SourceError {
 /// # Errors
 /// The first error.
 pub fn while_held<T>(
-    source: &mut dyn Source,
-    read: impl FnOnce(&mut dyn Source, bool) -> Result<T, SourceError>,
+    source: &mut dyn LiveSource,
+    read: impl FnOnce(&mut dyn LiveSource, bool) -> Result<T, SourceError>,
 ) -> Result<T, SourceError> {
     let stands_still = source.hold()?;
     let result = read(source, stands_still);

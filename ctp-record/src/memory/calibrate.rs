@@ -21,7 +21,7 @@ use crate::proc::system;
 
 /// The counter and the time at one moment.
 #[derive(Clone, Copy, Debug)]
-struct Reading {
+struct ClockReading {
     ticks: u64,
     ns: u64,
     /// The number of ticks that reading both took.
@@ -31,7 +31,7 @@ struct Reading {
 /// Keeps the calibration in the headers of memories correct.
 #[derive(Debug)]
 pub struct Calibrator {
-    first: Reading,
+    first: ClockReading,
     /// The present line; `None` before the first line.
     now: Option<Calibration>,
     checked: Instant,
@@ -116,13 +116,13 @@ impl Calibrator {
         }
     }
 
-    fn is_precise(&self, moment: Reading) -> bool {
+    fn is_precise(&self, moment: ClockReading) -> bool {
         let width = self.first.width.saturating_add(moment.width);
         let length = moment.ticks.saturating_sub(self.first.ticks);
         width <= length / PRECISION
     }
 
-    fn first_line(&self, moment: Reading) -> Option<Calibration> {
+    fn first_line(&self, moment: ClockReading) -> Option<Calibration> {
         Some(Calibration {
             ticks: moment.ticks,
             ns: moment.ns,
@@ -132,7 +132,7 @@ impl Calibrator {
 
     /// A line that begins on the present line and meets the true time after the longest pause. If it met the
     /// true time sooner and the next correction came late on a busy machine, it would be far off by then.
-    fn next(&self, now: Calibration, moment: Reading) -> Option<Calibration> {
+    fn next(&self, now: Calibration, moment: ClockReading) -> Option<Calibration> {
         let shown = now.ns_at(moment.ticks)?;
         let behind = moment.ns.wrapping_sub(shown).cast_signed();
         if behind.abs() > MAX_ERROR_NS {
@@ -149,7 +149,7 @@ impl Calibrator {
 }
 
 /// Nanoseconds per tick, times 2^64; `None` for a counter slower than one tick per nanosecond.
-fn slope(from: Reading, to: Reading) -> Option<u64> {
+fn slope(from: ClockReading, to: ClockReading) -> Option<u64> {
     let ticks = u128::from(to.ticks.checked_sub(from.ticks)?);
     let ns = u128::from(to.ns.checked_sub(from.ns)?);
     u64::try_from((ns << 64).checked_div(ticks)?).ok()
@@ -158,13 +158,13 @@ fn slope(from: Reading, to: Reading) -> Option<u64> {
 /// Reads the time several times, each between two readings of the counter. Returns the narrowest reading,
 /// with the earlier of its two counter values. So a line through it is never behind the kernel's clock, and
 /// time does not go back for a probe that changes over to the line.
-fn measure() -> Reading {
+fn measure() -> ClockReading {
     let tightest = (0..8)
         .map(|_| {
             let before = clock::ticks();
             let at = Instant::now();
             let after = clock::ticks();
-            Reading {
+            ClockReading {
                 ticks: before,
                 ns: ns_of(at),
                 width: after.wrapping_sub(before),
@@ -212,8 +212,8 @@ fn is_invariant() -> bool {
 mod tests {
     use super::*;
 
-    fn at(ticks: u64, ns: u64) -> Reading {
-        Reading {
+    fn at(ticks: u64, ns: u64) -> ClockReading {
+        ClockReading {
             ticks,
             ns,
             width: 100,

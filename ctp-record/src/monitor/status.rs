@@ -30,14 +30,14 @@ pub struct Progress<'p> {
     /// Events that were lost.
     pub lost: u64,
     /// Where events go.
-    pub location: Location,
+    pub location: EventStore,
     /// Why writing failed.
     pub failure: Option<&'p io::Error>,
 }
 
 /// Where events are kept.
 #[derive(Clone, Copy, Debug)]
-pub enum Location {
+pub enum EventStore {
     /// In a file.
     Trace {
         /// Bytes not written yet.
@@ -56,9 +56,9 @@ pub enum Location {
     },
 }
 
-impl Default for Location {
+impl Default for EventStore {
     fn default() -> Self {
-        Location::Trace {
+        EventStore::Trace {
             backlog_bytes: 0,
             written_bytes: 0,
         }
@@ -120,16 +120,16 @@ fn line(running: Duration, progress: Progress<'_>) -> String {
     )
 }
 
-fn location(location: Location) -> String {
+fn location(location: EventStore) -> String {
     match location {
-        Location::Trace {
+        EventStore::Trace {
             backlog_bytes,
             written_bytes,
         } => {
             let (waiting, written) = (size(backlog_bytes), size(written_bytes));
             format!("{waiting} waiting, {written} written")
         }
-        Location::Flight {
+        EventStore::Flight {
             length_ns,
             room_bytes,
             snapshots,
@@ -162,7 +162,7 @@ mod tests {
             events: 3_000_000_000,
             events_per_s: 20_000_000,
             lost: 12_000_000,
-            location: Location::Trace {
+            location: EventStore::Trace {
                 backlog_bytes: 512 << 20,
                 written_bytes: 9 << 30,
             },
@@ -183,7 +183,7 @@ mod tests {
             let progress = Progress {
                 events: 4_612_987,
                 events_per_s: 1_942_357,
-                location: Location::Flight {
+                location: EventStore::Flight {
                     length_ns,
                     room_bytes: 16 << 20,
                     snapshots,

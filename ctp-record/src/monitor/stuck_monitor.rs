@@ -21,7 +21,7 @@ use ctp_trace::record::Nanos;
 
 use notifier::Notifier;
 pub use notifier::Purpose;
-pub use watch::{Finding, Watch};
+pub use watch::{StuckSite, Watch};
 
 /// What the user asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,7 +38,7 @@ pub struct StuckObservation {
     /// Time of the check, in the trace's time.
     pub at: Nanos,
     /// By threshold: the sites with stuck or busy coroutines.
-    pub findings: Vec<Vec<Finding>>,
+    pub findings: Vec<Vec<StuckSite>>,
     /// Processor time used by the thread that judged.
     pub cost: Duration,
 }
@@ -148,13 +148,14 @@ impl StuckMonitor {
 
     /// Returns the findings since the last call, by notifier. A site is reported once, and again only when its count has
     /// doubled.
-    pub fn take_findings(&mut self) -> Vec<(Purpose, Nanos, Vec<Finding>)> {
+    pub fn take_findings(&mut self) -> Vec<(Purpose, Nanos, Vec<StuckSite>)> {
         let mut news = Vec::new();
         while let Ok(stuck_observation) = self.stuck_observations.try_recv() {
             let cost = self.took + stuck_observation.cost;
             self.next = Some(Instant::now() + self.pause.max(cost * self.share));
             let of_first = stuck_observation.findings.first();
-            self.latest = of_first.map_or(0, |findings| findings.iter().map(Finding::stuck).sum());
+            self.latest =
+                of_first.map_or(0, |findings| findings.iter().map(StuckSite::stuck).sum());
             for (notifier, findings) in self.notifiers.iter_mut().zip(stuck_observation.findings) {
                 news.push((
                     notifier.purpose,

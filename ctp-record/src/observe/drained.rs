@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use ctp_trace::record::{Nanos, ProcessId, Seen, Sockets as Observation};
 
-use crate::proc::sockets::{Sockets, inodes_of};
+use crate::proc::sockets::{RequestedSockets, inodes_of};
 
 /// Bytes or connections that stay for this long count as not taken.
 const STAYS: Nanos = Nanos(1_000_000_000);
@@ -17,12 +17,12 @@ const MIN_UNSENT_BYTES: u64 = 2048;
 /// The observations of the sockets of all processes.
 #[derive(Debug, Default)]
 pub struct Drained {
-    processes: HashMap<ProcessId, Process>,
+    processes: HashMap<ProcessId, DrainedProcess>,
 }
 
 /// The observations of a process.
 #[derive(Debug)]
-struct Process {
+struct DrainedProcess {
     first: Nanos,
     to_read: Amounts,
     to_send: Amounts,
@@ -45,14 +45,16 @@ impl Drained {
     /// Whether some socket held something at the latest observation. The sooner the next observation follows, the more
     /// likely it shows that the program takes what it receives.
     pub fn needs_second(&self) -> bool {
-        self.processes.values().any(Process::holds_any)
+        self.processes.values().any(DrainedProcess::holds_any)
     }
 
     /// Observes the sockets of a process. Returns a record while all sockets are drained, and one more when that is
     /// over. The first record comes after a second at the earliest.
     pub fn observe(&mut self, process: ProcessId, pid: u32, at: Nanos) -> Option<Observation> {
         let inodes = inodes_of(pid);
-        let sockets = inodes.as_ref().map(|inodes| Sockets::of(pid, inodes));
+        let sockets = inodes
+            .as_ref()
+            .map(|inodes| RequestedSockets::of(pid, inodes));
         let Some((inodes, sockets)) = inodes
             .as_ref()
             .zip(sockets)
@@ -62,24 +64,27 @@ impl Drained {
             self.processes.remove(&process);
             return None;
         };
-        let known = self.processes.entry(process).or_insert_with(|| Process {
-            first: at,
-            to_read: Amounts::default(),
-            to_send: Amounts::default(),
-            was_drained: false,
-        });
+        let known = self
+            .processes
+            .entry(process)
+            .or_insert_with(|| DrainedProcess {
+                first: at,
+                to_read: Amounts::default(),
+                to_send: Amounts::default(),
+                was_drained: false,
+            });
         known.note(inodes, &sockets, at);
         known.record(process, at)
     }
 }
 
-impl Process {
+impl DrainedProcess {
     /// Whether some socket held something at the latest observation, and must be observed again soon.
     fn holds_any(&self) -> bool {
         !self.to_read.0.is_empty() || !self.to_send.0.is_empty()
     }
 
-    fn note(&mut self, inodes: &HashSet<u64>, sockets: &Sockets, at: Nanos) {
+    fn note(&mut self, inodes: &HashSet<u64>, sockets: &RequestedSockets, at: Nanos) {
         let to_read = inodes.iter().map(|inode| match sockets.seen(*inode) {
             Some(Seen::Readable(amount)) => (*inode, amount),
             _ => (*inode, 0),
@@ -164,14 +169,14 @@ mod tests {
         let inodes: HashSet<u64> = [&listener as &dyn std::os::fd::AsRawFd, &server, &client]
             .map(|socket| inode_of(socket.as_raw_fd()))
             .into();
-        let mut process = Process {
+        let mut process = DrainedProcess {
             first: at(0),
             to_read: Amounts::default(),
             to_send: Amounts::default(),
             was_drained: false,
         };
         let mut observe = |seconds| {
-            let sockets = Sockets::of(std::process::id(), &inodes);
+            let sockets = RequestedSockets::of(std::process::id(), &inodes);
             process.note(&inodes, &sockets, at(seconds));
             process
                 .record(ProcessId(1), at(seconds))

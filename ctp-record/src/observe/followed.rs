@@ -1,4 +1,4 @@
-//! [`Followed`]: a wait that is observed several times. Decides which of the observations are recorded.
+//! [`FollowedWait`]: a wait that is observed several times. Decides which of the observations are recorded.
 
 use ctp_trace::record::{Look, Nanos, Seen};
 
@@ -6,7 +6,7 @@ use crate::proc::descriptor::{Descriptor, DescriptorState};
 
 /// A wait under observation.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Followed {
+pub(super) struct FollowedWait {
     /// The start of the wait.
     pub since: Nanos,
     /// The file of the descriptor at the first observation; `None` if the descriptor was closed.
@@ -28,7 +28,7 @@ struct Reported {
     last: Nanos,
 }
 
-impl Followed {
+impl FollowedWait {
     /// A wait that was observed for the first time; `None` if the descriptor's state is unknown.
     pub fn of(since: Nanos, state: &DescriptorState, at: Nanos) -> Option<Self> {
         let descriptor = match *state {
@@ -36,7 +36,7 @@ impl Followed {
             DescriptorState::Closed => None,
             _ => return None,
         };
-        Some(Followed {
+        Some(FollowedWait {
             since,
             descriptor,
             first_at: at,
@@ -161,7 +161,7 @@ mod tests {
     fn reported(looks: &[(u64, DescriptorState, Seen)]) -> Vec<(u64, Seen)> {
         let first = looks[0];
         let mut followed =
-            Followed::of(Nanos(5), &first.1, Nanos(first.0)).expect("an open descriptor");
+            FollowedWait::of(Nanos(5), &first.1, Nanos(first.0)).expect("an open descriptor");
         let mut reported = Vec::new();
         for (at, state, seen) in looks {
             let look = Look {
@@ -185,7 +185,7 @@ mod tests {
         ];
         let recorded = [(10, Seen::ClosedAtFirst), (20, Seen::ClosedAtFirst)];
         assert_eq!(reported(&closed), recorded);
-        let unknown = Followed::of(Nanos(5), &DescriptorState::Unknown, Nanos(10));
+        let unknown = FollowedWait::of(Nanos(5), &DescriptorState::Unknown, Nanos(10));
         assert!(unknown.is_none());
     }
 
@@ -205,7 +205,8 @@ mod tests {
 
     #[test]
     fn empty_is_recorded_less_and_less_often_and_at_the_end() {
-        let mut followed = Followed::of(Nanos(0), &SOCKET, Nanos(10)).expect("an open descriptor");
+        let mut followed =
+            FollowedWait::of(Nanos(0), &SOCKET, Nanos(10)).expect("an open descriptor");
         let looks = (1..100).map(|i| Look {
             at: Nanos(10 * i),
             seen: Seen::Empty,
@@ -222,7 +223,8 @@ mod tests {
             seen: Seen::Empty,
             ..Look::default()
         };
-        let mut saving = Followed::of(Nanos(0), &SOCKET, Nanos(10)).expect("an open descriptor");
+        let mut saving =
+            FollowedWait::of(Nanos(0), &SOCKET, Nanos(10)).expect("an open descriptor");
         assert_eq!(saving.note(&SOCKET, empty, true), []);
         assert!(saving.unrecorded().is_some());
     }

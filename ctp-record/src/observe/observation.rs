@@ -9,7 +9,7 @@ use crate::harvest::DescriptorWait;
 use crate::memory::memory_set::StationPlace;
 use crate::proc::descriptor::{self, Descriptor, DescriptorState};
 use crate::proc::epoll::Watched;
-use crate::proc::sockets::Sockets;
+use crate::proc::sockets::RequestedSockets;
 
 /// The epolls are read only after a wait of this length, because the kernel locks them meanwhile, which may delay the
 /// program.
@@ -43,7 +43,10 @@ pub(super) fn ended_of(observations: &[(Observation, Option<Seen>)]) -> HashSet<
 
 /// The finding about a wait, regardless of earlier observations: whether the descriptor is closed, and what there is to
 /// read if the coroutine waits to read. `None` for a socket whose process was left out of this round.
-pub(super) fn seen_of(observation: &Observation, sockets: Option<&Sockets>) -> Option<Seen> {
+pub(super) fn seen_of(
+    observation: &Observation,
+    sockets: Option<&RequestedSockets>,
+) -> Option<Seen> {
     let seen = match observation.state {
         DescriptorState::Open(descriptor) if observation.wait.reads => match descriptor {
             Descriptor::Socket(inode) => sockets?.seen(inode)?,
@@ -92,7 +95,7 @@ pub(super) fn unwatched(seen: Seen) -> Seen {
 }
 
 /// The sockets of processes in which a coroutine waits to read from a socket.
-pub(super) fn tables_for(observations: &[Observation]) -> HashMap<u32, Sockets> {
+pub(super) fn tables_for(observations: &[Observation]) -> HashMap<u32, RequestedSockets> {
     let mut requested: HashMap<u32, HashSet<u64>> = HashMap::new();
     for observation in observations
         .iter()
@@ -103,6 +106,6 @@ pub(super) fn tables_for(observations: &[Observation]) -> HashMap<u32, Sockets> 
         }
     }
     let some = requested.into_iter().take(MAX_LISTS);
-    some.map(|(pid, inodes)| (pid, Sockets::of(pid, &inodes)))
+    some.map(|(pid, inodes)| (pid, RequestedSockets::of(pid, &inodes)))
         .collect()
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::location::{Location, Target, resolve};
+use super::location::{Location, OutputTarget, resolve};
 use crate::connect::leftovers;
 use crate::error::TraceError;
 
@@ -35,8 +35,8 @@ impl Destination {
     /// [`TraceError::Output`].
     pub fn open(path: &Path) -> Result<(Self, File), TraceError> {
         let opened = resolve(path).and_then(|found| match found {
-            Target::File(location) => Destination::draft_of(location),
-            Target::Other(existing) => Ok((Destination(None), existing.open()?)),
+            OutputTarget::File(location) => Destination::draft_of(location),
+            OutputTarget::Other(existing) => Ok((Destination(None), existing.open()?)),
         });
         opened.map_err(|error| TraceError::Output(path.to_owned(), error))
     }
@@ -55,9 +55,9 @@ impl Destination {
     /// [`TraceError::Output`].
     pub fn check(path: &Path) -> Result<(), TraceError> {
         match resolve(path) {
-            Ok(Target::File(_)) => Destination::open(path).map(drop),
+            Ok(OutputTarget::File(_)) => Destination::open(path).map(drop),
             // Opening a pipe would wait for its reader.
-            Ok(Target::Other(_)) => Ok(()),
+            Ok(OutputTarget::Other(_)) => Ok(()),
             Err(error) => Err(TraceError::Output(path.to_owned(), error)),
         }
     }

@@ -20,7 +20,7 @@ use crate::output::remember;
 use crate::session::scheduling_priority;
 
 /// The calling thread's half of the encoder.
-pub struct Encoder {
+pub struct EncoderHandle {
     composer: Composer,
     watched: Option<Watched>,
     /// The failure of a record that no chunk can hold.
@@ -53,7 +53,7 @@ enum Message {
 /// Empty chunks kept for reuse.
 const MAX_SPARE_CHUNKS: usize = 16;
 
-impl Encoder {
+impl EncoderHandle {
     /// Starts the encoder thread. Flushes the start of a draft at once, so that it can be read.
     ///
     /// # Errors
@@ -84,7 +84,7 @@ impl Encoder {
             state: state.clone(),
         };
         let thread = thread::Builder::new().name("encoder".into());
-        Ok(Encoder {
+        Ok(EncoderHandle {
             composer,
             watched,
             failed: None,

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use ctp_trace::output::{self, Earlier, Existing, Found};
+use ctp_trace::output::{self, Existing, ExistingFile, ResolvedPath};
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, Stat, fchmod, fstat, openat, renameat, statat, unlinkat,
 };
@@ -25,7 +25,7 @@ pub struct Location {
 
 /// What the path of an output leads to.
 #[derive(Debug)]
-pub enum Target {
+pub enum OutputTarget {
     /// A regular file, which may not exist yet.
     File(Location),
     /// A device, a pipe or a socket, which is written to directly.
@@ -36,10 +36,12 @@ pub enum Target {
 ///
 /// # Errors
 /// Those of the kernel, an error if the path is a directory, and [`ForeignEntry`](output::ForeignEntry).
-pub fn resolve(path: &Path) -> io::Result<Target> {
-    Ok(match output::resolve(path, Earlier::Replaced)? {
-        Found::File(found) => Target::File(Location::new(found.directory, found.name, found.path)),
-        Found::Existing(existing) => Target::Other(existing),
+pub fn resolve(path: &Path) -> io::Result<OutputTarget> {
+    Ok(match output::resolve(path, ExistingFile::Replaced)? {
+        ResolvedPath::File(found) => {
+            OutputTarget::File(Location::new(found.directory, found.name, found.path))
+        }
+        ResolvedPath::Existing(existing) => OutputTarget::Other(existing),
     })
 }
 

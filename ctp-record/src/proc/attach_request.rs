@@ -21,7 +21,7 @@ pub struct RequestPlaces {
 
 /// What has become of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum AttachOutcome {
     /// The program has not called its probe since the request.
     Pending,
     /// The program has attached and is recorded.
@@ -103,18 +103,18 @@ impl RequestPlaces {
     }
 
     /// What has become of the request.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> AttachOutcome {
         let Ok(outcomes) = self.words(AttachRequest::OUTCOME_OFFSET) else {
-            return Outcome::Ended;
+            return AttachOutcome::Ended;
         };
         if outcomes.contains(&ATTACHED) {
-            Outcome::Attached
+            AttachOutcome::Attached
         } else if outcomes.contains(&PENDING) {
-            Outcome::Pending
+            AttachOutcome::Pending
         } else if outcomes.contains(&FAILED) {
-            Outcome::Failed
+            AttachOutcome::Failed
         } else {
-            Outcome::Ended
+            AttachOutcome::Ended
         }
     }
 
@@ -170,9 +170,9 @@ mod tests {
         assert!(only.are_taken().expect("alive") && PLACE.is_made());
         assert_eq!(PLACE.memory_path(), b"/a");
         assert_eq!(PLACE.socket_path(), b"/b");
-        assert_eq!(only.outcome(), Outcome::Pending);
+        assert_eq!(only.outcome(), AttachOutcome::Pending);
         PLACE.finish(true);
-        assert_eq!(only.outcome(), Outcome::Attached);
+        assert_eq!(only.outcome(), AttachOutcome::Attached);
         only.withdraw();
         assert!(!PLACE.is_made());
     }

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::FileExt as _;
 
-use crate::harvest::{Numbers, Outside, Peer, Sink};
+use crate::harvest::{Outside, Sink, StationProcess, TraceNumbers};
 use crate::memory::clock::Clock;
 use crate::proc::file_id::{FileId, FileIds};
 use crate::proc::maps::{self, Mapping};
@@ -33,7 +33,7 @@ pub struct Processes {
     program_of: HashMap<ProcessId, u32>,
     /// The number of processes so far.
     met: u32,
-    numbers: Numbers,
+    numbers: TraceNumbers,
     file_ids: FileIds,
 }
 
@@ -82,7 +82,7 @@ impl Processes {
             programs: HashMap::new(),
             program_of: HashMap::new(),
             met: 0,
-            numbers: Numbers::default(),
+            numbers: TraceNumbers::default(),
             file_ids: FileIds::default(),
         }
     }
@@ -119,7 +119,7 @@ impl Processes {
     }
 
     /// The numbers assigned so far.
-    pub fn numbers(&self) -> &Numbers {
+    pub fn numbers(&self) -> &TraceNumbers {
         &self.numbers
     }
 
@@ -241,11 +241,11 @@ impl Processes {
         }
     }
 
-    fn owner(&mut self, peer: Peer) -> u32 {
+    fn owner(&mut self, peer: StationProcess) -> u32 {
         match peer {
-            Peer::Process(number) => self.with_own_id(number),
-            Peer::Thread(tid) => self.of_thread(tid).unwrap_or(self.launched),
-            Peer::Unknown => self.launched,
+            StationProcess::Process(number) => self.with_own_id(number),
+            StationProcess::Thread(tid) => self.of_thread(tid).unwrap_or(self.launched),
+            StationProcess::Unknown => self.launched,
         }
     }
 
@@ -304,11 +304,11 @@ impl<'p> Writers<'p> {
 }
 
 impl Outside for Writers<'_> {
-    fn numbers(&mut self) -> &mut Numbers {
+    fn numbers(&mut self) -> &mut TraceNumbers {
         &mut self.processes.numbers
     }
 
-    fn process(&mut self, peer: Peer, sink: &mut dyn Sink) -> ProcessId {
+    fn process(&mut self, peer: StationProcess, sink: &mut dyn Sink) -> ProcessId {
         let pid = self.only.unwrap_or_else(|| self.processes.owner(peer));
         let id = self.processes.meet(pid, sink);
         if let Some(known) = self.processes.known.get_mut(&pid) {
@@ -319,7 +319,7 @@ impl Outside for Writers<'_> {
 
     /// The clocks that the process may have, even if it has ended since it was first seen. If the program starts its
     /// children in a time namespace, a child may end before it is first seen.
-    fn clocks_ahead_ns(&mut self, peer: Peer) -> Vec<i64> {
+    fn clocks_ahead_ns(&mut self, peer: StationProcess) -> Vec<i64> {
         let pid = self.only.unwrap_or_else(|| self.processes.owner(peer));
         let as_met = self
             .processes
@@ -389,7 +389,7 @@ mod tests {
         let mut processes = Processes::new(Clock::start(), launched, u64::MAX);
         processes.meet(child.id(), &mut NullSink);
         child.wait().expect("our child");
-        let tid = |pid: u32| Peer::Thread(pid.into());
+        let tid = |pid: u32| StationProcess::Thread(pid.into());
         assert_eq!(processes.owner(tid(child.id())), child.id());
         let parent = std::os::unix::process::parent_id();
         assert_eq!(processes.owner(tid(parent)), launched, "no such memory");

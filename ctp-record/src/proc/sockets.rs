@@ -12,7 +12,7 @@ use crate::proc::unix_sockets;
 
 /// The requested sockets of a process, by inode.
 #[derive(Debug, Default)]
-pub struct Sockets {
+pub struct RequestedSockets {
     seen: HashMap<u64, Seen>,
     /// Bytes that a socket has not sent yet, or that the other end has not acknowledged.
     unsent: HashMap<u64, u64>,
@@ -29,7 +29,7 @@ const LISTENING: &str = "0A";
 
 /// The properties of a table.
 #[derive(Clone, Copy)]
-struct Sort {
+struct SocketFamily {
     /// States in which a socket can be readable.
     readable: &'static [&'static str],
     /// Larger amounts are reported as this.
@@ -37,12 +37,12 @@ struct Sort {
 }
 
 /// States: closed by the other end, connected, listening.
-const TCP: Sort = Sort {
+const TCP: SocketFamily = SocketFamily {
     readable: &[CLOSE_WAIT, "01", LISTENING],
     most: u64::MAX,
 };
 /// States: connected, unconnected. For pending datagrams the kernel reports only their memory, hence the limit 1.
-const UDP: Sort = Sort {
+const UDP: SocketFamily = SocketFamily {
     readable: &["01", "07"],
     most: 1,
 };
@@ -85,13 +85,13 @@ pub fn inodes_of(pid: u32) -> Option<HashSet<u64>> {
     Some(inodes)
 }
 
-impl Sockets {
+impl RequestedSockets {
     /// The requested sockets of this process. Stops when all are found.
     ///
     /// The TCP tables are read last: for each of them the kernel walks its whole hash table, which takes 5 ms on a
     /// machine of 24 GB, however few sockets there are.
     pub fn of(pid: u32, requested: &HashSet<u64>) -> Self {
-        let mut sockets = Sockets::default();
+        let mut sockets = RequestedSockets::default();
         sockets.read(pid, &UDP_TABLES, requested);
         sockets.ask(pid, requested);
         sockets.read(pid, &TCP_TABLES, requested);
@@ -186,7 +186,7 @@ fn local(line: &str) -> Option<Line> {
 
 /// Parses a line of `/proc/net/tcp` or `/proc/net/udp`: the fourth word is the state, the fifth the amounts to send and
 /// to read, the tenth the inode.
-fn inet(line: &str, Sort { readable, most }: Sort) -> Option<Line> {
+fn inet(line: &str, SocketFamily { readable, most }: SocketFamily) -> Option<Line> {
     let words: Vec<&str> = line.split_whitespace().take(11).collect();
     // A line that was cut off, possibly within the inode, has fewer words.
     let [_, _, _, state, queues, _, _, _, _, inode, _] = words[..] else {
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn reading_stops_at_the_last_requested_socket() {
         let mut table = b"a: 3 0 0 1 3 7\nb: 3 0 0 1 3 8 /run/x\nc: 3 0 0 1 3 9\n".as_slice();
-        let mut sockets = Sockets::default();
+        let mut sockets = RequestedSockets::default();
         sockets.note(&mut table, local, &HashSet::from([8]));
         assert_eq!(sockets.seen, HashMap::from([(8, Seen::Open)]));
         assert_eq!(table, b"c: 3 0 0 1 3 9\n");
@@ -251,11 +251,16 @@ mod tests {
     fn local_sockets_are_found_too() {
         let (unix_stream, _other) = UnixStream::pair().expect("a socket pair");
         let requested = HashSet::from([inode_of(&unix_stream)]);
-        assert_eq!(Sockets::of(std::process::id(), &requested).seen.len(), 1);
+        assert_eq!(
+            RequestedSockets::of(std::process::id(), &requested)
+                .seen
+                .len(),
+            1
+        );
     }
 
     fn look(inode: u64) -> Seen {
-        let sockets = Sockets::of(std::process::id(), &HashSet::from([inode]));
+        let sockets = RequestedSockets::of(std::process::id(), &HashSet::from([inode]));
         sockets.seen(inode).expect("all tables can be read")
     }
 
@@ -264,7 +269,7 @@ mod tests {
         let line = b"a: 3 0 0 1 3 7\n".as_slice();
         let many = line.repeat(MAX_BYTES as usize / line.len() + 1);
         for (mut table, seen) in [(line, Some(Seen::Open)), (many.as_slice(), None)] {
-            let mut sockets = Sockets::default();
+            let mut sockets = RequestedSockets::default();
             sockets.note(&mut table, local, &HashSet::from([7, 8]));
             assert_eq!(sockets.seen(7), Some(Seen::Open));
             assert_eq!(sockets.seen(8), seen);

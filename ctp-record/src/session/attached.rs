@@ -15,7 +15,7 @@ use crate::monitor::inspections::plan::Plan;
 
 /// The programs of a recording that ran before it.
 #[derive(Debug)]
-pub struct Attached {
+pub struct AttachedPrograms {
     /// All processes that the user named.
     pids: Vec<u32>,
     /// The programs with a probe.
@@ -25,14 +25,14 @@ pub struct Attached {
     account: Account,
 }
 
-impl Attached {
+impl AttachedPrograms {
     /// Creates the state before the first inspection.
     pub fn new(inspect: &Inspect, programs: FoundPrograms) -> Self {
         let ends_at = match inspect.how_long {
             HowLong::Inspections(_) => None,
             HowLong::Time(time) => Instant::now().checked_add(time),
         };
-        Attached {
+        AttachedPrograms {
             pids: inspect.pids.clone(),
             programs,
             ends_at,
@@ -58,7 +58,7 @@ impl Attached {
 
 impl Session<'_> {
     /// From now on, also follows these programs.
-    pub(super) fn follow(&mut self, attached: Attached, inspect: &Inspect) {
+    pub(super) fn follow(&mut self, attached: AttachedPrograms, inspect: &Inspect) {
         for pid in &attached.pids {
             self.processes.meet(*pid, &mut self.output);
             if *pid != self.running.pid() {

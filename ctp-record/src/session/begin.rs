@@ -12,12 +12,12 @@ use crate::memory::memory_set::MemorySet;
 use crate::monitor::inspections::Inspections;
 use crate::monitor::status::Status;
 use crate::monitor::stuck_monitor::StuckMonitor;
-use crate::observe::Looks;
+use crate::observe::Observations;
 use crate::output::backlog::Backlog;
 use crate::output::store::Store;
 use crate::output::watermark::Watermark;
 use crate::proc::processes::Processes;
-use crate::session::wait::Wait;
+use crate::session::wait::WaitSet;
 
 /// The parts created before the program starts, and the running program.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub struct Parts<'s> {
     /// Signals to the recorder.
     pub signals: Signals,
     /// Waits for the program, connections and signals.
-    pub wait: Wait,
+    pub wait: WaitSet,
     /// Calibrates the probes' clock.
     pub calibrator: Calibrator,
     /// Crashes reported by the kernel.
@@ -54,7 +54,7 @@ impl<'s> Session<'s> {
         Session {
             processes: Processes::new(clock, pid, parts.regions.first().inode()),
             // A summary must not grow with time; the stuck monitor needs all observations.
-            looks: Looks::new(launch.summary && parts.stuck_monitor.is_none()),
+            looks: Observations::new(launch.summary && parts.stuck_monitor.is_none()),
             inspections: Inspections::new(clock, launch.freezes),
             watermark: is_history.then(Watermark::default),
             status: Status::if_seen(verbosity),

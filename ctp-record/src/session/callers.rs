@@ -10,7 +10,7 @@ use crate::connect::rendezvous::{self, Caller};
 use crate::connect::turned_away::TurnedAway;
 use crate::memory::calibrate::Calibrator;
 use crate::memory::memory_set::MemorySet;
-use crate::session::wait::Request;
+use crate::session::wait::PendingRequest;
 
 /// Maximum number of callers handled at the end. The kernel's limit of pending connections is not higher. More can only
 /// come from a program that connects in an endless loop.
@@ -110,7 +110,7 @@ impl Session<'_> {
 
 /// Creates memory for the process and sends it.
 fn grant(
-    request: &Request<'_>,
+    request: &PendingRequest<'_>,
     regions: &mut MemorySet,
     calibrator: Option<&Calibrator>,
 ) -> io::Result<()> {

@@ -12,7 +12,7 @@ use crate::cli::stderr;
 use crate::closing::cost;
 use crate::closing::final_snapshot;
 use crate::closing::start_and_end::{end_of, recording_of, start_of};
-use crate::closing::{Closing, OtherProcesses, Room, write};
+use crate::closing::{Capacity, Closing, OtherProcesses, write};
 use crate::connect::rendezvous::Rendezvous;
 use crate::crash::Crashes;
 use crate::error::{Error, StartError};
@@ -29,8 +29,8 @@ use crate::monitor::stuck_monitor::{MonitorOptions, StuckMonitor};
 use crate::output;
 use crate::output::backlog::Backlog;
 use crate::output::store::Store;
-use crate::session::wait::Wait;
-use crate::session::{Attached, Parts, Session};
+use crate::session::wait::WaitSet;
+use crate::session::{AttachedPrograms, Parts, Session};
 
 /// Runs a recording, from creating the memory and the sockets to printing the closing lines.
 ///
@@ -126,7 +126,7 @@ fn begin<'r>(
         backlog.clone(),
         stuck_monitor.as_ref(),
     )?;
-    let mut wait = Wait::new(rendezvous.listener(), &signals).map_err(Error::Wait)?;
+    let mut wait = WaitSet::new(rendezvous.listener(), &signals).map_err(Error::Wait)?;
     regions.listen_to(wait.readable_when_happened());
     let crashes = Crashes::listen();
     let prepared = Prepared {
@@ -160,7 +160,7 @@ fn begin<'r>(
     };
     let mut session = Session::new(parts, launch, config.verbosity);
     if let Some((inspect, programs)) = target {
-        session.follow(Attached::new(inspect, programs), inspect);
+        session.follow(AttachedPrograms::new(inspect, programs), inspect);
     }
     Ok(session)
 }
@@ -230,7 +230,7 @@ pub fn closing_of<'c>(
     let regions = &session.regions;
     Closing {
         event_cost: cost::of_event(regions.first().region().header),
-        room: Room {
+        room: Capacity {
             is_static: false,
             stations: launch.stations,
             roomier: roomier(regions),

@@ -9,7 +9,7 @@ use crate::cli::config::Verbosity;
 use crate::cli::stderr;
 use crate::control::control_server::Reply;
 use crate::error::TraceError;
-use crate::flight::{FlightHistory, Snapshot, SnapshotInput};
+use crate::flight::{FlightHistory, SnapshotInput, WrittenSnapshot};
 use crate::memory::memory_set::MemorySet;
 use crate::monitor::status::Status;
 use crate::output::store::Store;
@@ -103,7 +103,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// Writing failed.
-    pub fn last_snapshot(&mut self) -> Result<Option<Snapshot>, TraceError> {
+    pub fn last_snapshot(&mut self) -> Result<Option<WrittenSnapshot>, TraceError> {
         let Some(gathered) = self.so_far.last.take() else {
             return Ok(None);
         };

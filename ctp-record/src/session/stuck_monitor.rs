@@ -9,7 +9,7 @@ use crate::cli::config::Verbosity;
 use crate::cli::stderr;
 use crate::memory::clock::processor_time;
 use crate::monitor::status::Status;
-use crate::monitor::stuck_monitor::{Finding, Purpose, StuckMonitor, flight, reported};
+use crate::monitor::stuck_monitor::{Purpose, StuckMonitor, StuckSite, flight, reported};
 use crate::output::store::Store;
 use crate::session::pace::PassOutcome;
 
@@ -46,7 +46,7 @@ impl Session<'_> {
     }
 
     /// Prints findings, requests the call stacks of stuck coroutines, and requests a snapshot if the user wants one.
-    fn announce(&mut self, purpose: Purpose, at: Nanos, findings: &[Finding]) {
+    fn announce(&mut self, purpose: Purpose, at: Nanos, findings: &[StuckSite]) {
         let is_reported = purpose != (Purpose::Snapshot { is_reported: false });
         if is_reported && self.options.verbosity > Verbosity::Quiet {
             self.status.iter().for_each(Status::make_room);
@@ -59,7 +59,7 @@ impl Session<'_> {
     }
 
     /// Requests the call stacks of coroutines that wait at least as long as those of these findings.
-    fn request_stacks_of(&mut self, findings: &[Finding]) {
+    fn request_stacks_of(&mut self, findings: &[StuckSite]) {
         let stuck = findings.iter().filter(|finding| 0 < finding.stuck());
         if let Some(shortest) = stuck.map(|finding| finding.shortest).min() {
             self.request_stuck_stacks(Duration::from_nanos(shortest.0));

@@ -16,7 +16,7 @@ use rustix::thread::{MembarrierCommand, MembarrierQuery, membarrier, membarrier_
 
 use crate::connect::rendezvous::{self, Caller};
 use connections::Connections;
-pub use connections::Request;
+pub use connections::PendingRequest;
 
 /// What happened while waiting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,18 +37,18 @@ pub struct Happened {
 
 /// The epoll and what it watches.
 #[derive(Debug)]
-pub struct Wait {
+pub struct WaitSet {
     epoll: Arc<OwnedFd>,
     connections: Connections,
     /// The watched processes, each with a descriptor that becomes readable when the process ends.
     watched: Vec<(u32, OwnedFd)>,
-    /// Processes that ended since the last call of [`Wait::take_departed`].
+    /// Processes that ended since the last call of [`WaitSet::take_departed`].
     departed: Vec<u32>,
 }
 
 /// A caller with messages that cannot be noticed.
 #[derive(Debug)]
-pub struct Refused {
+pub struct RefusedCaller {
     /// Why the connection was closed.
     pub error: io::Error,
     /// The request for memory that was read before the connection was closed, if any.
@@ -78,7 +78,7 @@ const CONNECTION: u64 = 1 << 32;
 const PROCESS: u64 = 2 << 32;
 const LOW_HALF: u64 = u32::MAX as u64;
 
-impl Wait {
+impl WaitSet {
     /// Creates an epoll that waits for connections and signals.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ impl Wait {
         let flags = EventFlags::IN;
         epoll::add(&epoll, listener, EventData::new_u64(LISTENER), flags)?;
         epoll::add(&epoll, signals, EventData::new_u64(SIGNAL), flags)?;
-        Ok(Wait {
+        Ok(WaitSet {
             epoll: Arc::new(epoll),
             connections: Connections::default(),
             watched: Vec::new(),
@@ -124,13 +124,13 @@ impl Wait {
     /// # Errors
     /// Messages of the caller cannot be noticed: no descriptor is left, or the kernel's limit of watches is reached.
     /// The connection is closed.
-    pub fn add(&mut self, caller: Caller) -> Result<(), Refused> {
-        let socket = caller.socket.ok_or(Refused {
+    pub fn add(&mut self, caller: Caller) -> Result<(), RefusedCaller> {
+        let socket = caller.socket.ok_or(RefusedCaller {
             error: Errno::MFILE.into(),
             requested: caller.requested,
         })?;
         let data = EventData::new_u64(CONNECTION | u64::from(self.connections.next()));
-        epoll::add(&self.epoll, &socket, data, EventFlags::IN).map_err(|error| Refused {
+        epoll::add(&self.epoll, &socket, data, EventFlags::IN).map_err(|error| RefusedCaller {
             error: error.into(),
             requested: rendezvous::last_request(&socket),
         })?;

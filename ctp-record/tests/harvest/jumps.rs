@@ -68,18 +68,18 @@ fn jump_between_two_passes_loses_no_more_than_the_slots() {
 }
 
 /// A v1 peer that writes times and arbitrary event numbers.
-struct Peer {
+struct StationProcess {
     test_memory: TestMemory,
     is_d1: bool,
     at: u64,
     records: Vec<Record>,
 }
 
-impl Peer {
+impl StationProcess {
     fn new(is_d1: bool) -> Self {
         let test_memory = TestMemory::new();
         test_memory.put_u32(0x10, 1);
-        Peer {
+        StationProcess {
             test_memory,
             is_d1,
             at: 100,
@@ -105,7 +105,7 @@ impl Peer {
 #[test]
 fn v1_peer_with_jumping_numbers_is_still_read() {
     for (is_d1, far) in FAR.iter().flat_map(|far| [(false, far), (true, far)]) {
-        let mut peer = Peer::new(is_d1);
+        let mut peer = StationProcess::new(is_d1);
         (0..20).for_each(|n| peer.writes(n));
         (0..24).for_each(|more| peer.writes(far + more));
         let events = checked_events(&mut peer.test_memory, peer.records).len();
@@ -116,7 +116,7 @@ fn v1_peer_with_jumping_numbers_is_still_read() {
 // CTP-29
 #[test]
 fn v1_slot_that_goes_back_loses_only_own_events() {
-    let mut peer = Peer::new(false);
+    let mut peer = StationProcess::new(false);
     (0..40).for_each(|n| peer.writes(n));
     // The peer continues from the number that the slot holds.
     for n in 40..80 {

@@ -1,7 +1,7 @@
 //! Lanes that are taken while a pass reads.
 
 use ctp_nostd::{Coroutine, Platform, Probe};
-use ctp_record::harvest::{Harvest, Numbers, Outside, Peer, Sink};
+use ctp_record::harvest::{Harvest, Outside, Sink, StationProcess, TraceNumbers};
 use ctp_trace::record::{CoroutineId, Event, ProcessId};
 
 use crate::lanes::{LANELESS, TurnTaking, cycles, memory, numbers, switch_to_thread};
@@ -9,17 +9,17 @@ use crate::test_memory::{RecordBuffer, events_in};
 
 /// When the reader asks for a process for the first time, this coroutine runs in a thread with a lane and
 /// ends.
-struct RunsDuringPass<P: Platform>(Numbers, Option<Coroutine<P>>);
+struct RunsDuringPass<P: Platform>(TraceNumbers, Option<Coroutine<P>>);
 
 /// Cycles that the coroutine runs.
 const CYCLES_DURING_PASS: u64 = 20;
 
 impl<P: Platform> Outside for RunsDuringPass<P> {
-    fn numbers(&mut self) -> &mut Numbers {
+    fn numbers(&mut self) -> &mut TraceNumbers {
         &mut self.0
     }
 
-    fn process(&mut self, _: Peer, _: &mut dyn Sink) -> ProcessId {
+    fn process(&mut self, _: StationProcess, _: &mut dyn Sink) -> ProcessId {
         if let Some(task) = self.1.take() {
             cycles(&task, CYCLES_DURING_PASS);
         }
@@ -41,7 +41,7 @@ fn first_lane_may_be_taken_during_a_pass() {
     let (_first, second) = (probe.born("first"), probe.born("second"));
     switch_to_thread(TEST, 1);
     let (mut outside, mut buffer) = (
-        RunsDuringPass(Numbers::default(), Some(second)),
+        RunsDuringPass(TraceNumbers::default(), Some(second)),
         RecordBuffer::default(),
     );
     let mut harvest = Harvest::new(0);
@@ -72,7 +72,7 @@ fn events_in_a_lane_taken_during_a_read_are_read_there() {
     let task = probe.born("task");
     switch_to_thread(TEST, 1);
     let (mut outside, mut buffer) = (
-        RunsDuringPass(Numbers::default(), Some(task)),
+        RunsDuringPass(TraceNumbers::default(), Some(task)),
         RecordBuffer::default(),
     );
     let mut harvest = Harvest::new(0);

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 use ctp_nostd::aggregate::Bins;
 use ctp_nostd::{Coroutine, Memory, Platform, Probe, Region};
-use ctp_record::harvest::{Harvest, Numbers, Outside, Peer, Sink, Totals};
+use ctp_record::harvest::{Harvest, Outside, Sink, StationProcess, Totals, TraceNumbers};
 use ctp_record::pace::PassOutcome;
 use ctp_trace::record::{Birth, Event, EventCounts, Nanos, ProcessId, Record};
 
@@ -66,14 +66,14 @@ impl Sink for RecordBuffer {
 
 /// The outside of a single process without program code.
 #[derive(Default)]
-pub struct SingleProcess(Numbers);
+pub struct SingleProcess(TraceNumbers);
 
 impl Outside for SingleProcess {
-    fn numbers(&mut self) -> &mut Numbers {
+    fn numbers(&mut self) -> &mut TraceNumbers {
         &mut self.0
     }
 
-    fn process(&mut self, _: Peer, _: &mut dyn Sink) -> ProcessId {
+    fn process(&mut self, _: StationProcess, _: &mut dyn Sink) -> ProcessId {
         ProcessId(1)
     }
 
@@ -95,7 +95,7 @@ impl TestMemory {
     /// A memory of a trace that has assigned this many coroutine and site numbers before.
     pub fn after(coroutines: u32, sites: u32) -> Self {
         TestMemory {
-            outside: SingleProcess(Numbers::after(coroutines, sites)),
+            outside: SingleProcess(TraceNumbers::after(coroutines, sites)),
             ..TestMemory::new()
         }
     }

@@ -14,7 +14,7 @@ use crate::test_memory::{
 const ALLOCATED: usize = 0x10;
 
 /// A v1 peer in the first station.
-struct Peer<'d> {
+struct StationProcess<'d> {
     test_memory: &'d mut TestMemory,
     is_d1: bool,
     n: u64,
@@ -22,12 +22,12 @@ struct Peer<'d> {
 
 const STATION: usize = 1024;
 
-impl<'d> Peer<'d> {
+impl<'d> StationProcess<'d> {
     fn born(test_memory: &'d mut TestMemory, is_d1: bool) -> Self {
         test_memory.put_u32(ALLOCATED, 1);
         test_memory.put_u64(STATION, 0xABCD);
         test_memory.put_u64(STATION + 8, 5);
-        Peer {
+        StationProcess {
             test_memory,
             is_d1,
             n: 0,
@@ -84,7 +84,7 @@ fn is_as_written(event: &Event) {
 fn events_after_the_end_are_neither_recorded_nor_lost() {
     for (is_d1, later) in [(false, 3), (false, 50), (true, 3), (true, 50)] {
         let mut test_memory = TestMemory::clocked(0, || 104);
-        let mut peer = Peer::born(&mut test_memory, is_d1);
+        let mut peer = StationProcess::born(&mut test_memory, is_d1);
         peer.writes(3);
         let mut records = peer.test_memory.pass().1;
         peer.test_memory.stop();
@@ -106,7 +106,7 @@ fn ns(records: &[Record]) -> Vec<u64> {
 fn each_dialect_is_recognised_by_the_first_event() {
     for (is_d1, dialect) in [(true, Dialect::V1PerStation), (false, Dialect::V1PerSlot)] {
         let mut test_memory = TestMemory::new();
-        let mut peer = Peer::born(&mut test_memory, is_d1);
+        let mut peer = StationProcess::born(&mut test_memory, is_d1);
         assert_eq!(peer.test_memory.pass().1, []);
         peer.writes(1);
         let (_, records) = peer.test_memory.pass();
@@ -124,7 +124,7 @@ fn each_dialect_is_recognised_by_the_first_event() {
 #[test]
 fn d2_writer_that_dies_at_the_first_event_is_no_d1_writer() {
     let mut test_memory = TestMemory::new();
-    let mut peer = Peer::born(&mut test_memory, false);
+    let mut peer = StationProcess::born(&mut test_memory, false);
     peer.stumbles();
     let records = test_memory.finish();
     assert_eq!(births_in(&records)[0].dialect, Dialect::V1PerSlot);
@@ -137,7 +137,7 @@ fn d2_writer_that_dies_at_the_first_event_is_no_d1_writer() {
 #[test]
 fn oldest_slot_of_a_d1_station_is_never_trusted() {
     let mut test_memory = TestMemory::new();
-    let mut peer = Peer::born(&mut test_memory, true);
+    let mut peer = StationProcess::born(&mut test_memory, true);
     peer.writes(20);
     // The next event's payload overwrites event 12, but not yet its sequence number.
     peer.stumbles();
@@ -150,7 +150,7 @@ fn oldest_slot_of_a_d1_station_is_never_trusted() {
 #[test]
 fn peer_without_a_number_in_the_trace_is_refused_once() {
     let mut test_memory = TestMemory::after(u32::MAX, 0);
-    let mut peer = Peer::born(&mut test_memory, false);
+    let mut peer = StationProcess::born(&mut test_memory, false);
     for _ in 0..3 {
         peer.writes(2);
         assert_eq!(peer.test_memory.pass().1, []);
@@ -170,7 +170,7 @@ fn peer_without_a_number_in_the_trace_is_refused_once() {
 fn death_without_an_event_is_recorded_once_and_last() {
     for is_d1 in [true, false] {
         let mut test_memory = TestMemory::new();
-        let mut peer = Peer::born(&mut test_memory, is_d1);
+        let mut peer = StationProcess::born(&mut test_memory, is_d1);
         peer.writes(2);
         peer.test_memory.pass();
         peer.writes(3);
@@ -191,7 +191,7 @@ fn death_before_the_end_is_recorded_when_first_read() {
     for is_d1 in [true, false] {
         for events in [0, 1, 3, 50] {
             let mut test_memory = TestMemory::clocked(0, || 1_000);
-            let mut peer = Peer::born(&mut test_memory, is_d1);
+            let mut peer = StationProcess::born(&mut test_memory, is_d1);
             peer.writes(events);
             peer.dies();
             test_memory.stop();
@@ -214,7 +214,7 @@ fn death_before_the_end_is_recorded_when_first_read() {
 fn death_after_the_end_is_not_recorded() {
     for is_d1 in [true, false] {
         let mut test_memory = TestMemory::clocked(0, || 1_000);
-        let mut peer = Peer::born(&mut test_memory, is_d1);
+        let mut peer = StationProcess::born(&mut test_memory, is_d1);
         peer.writes(3);
         peer.test_memory.stop();
         peer.dies();
@@ -281,7 +281,7 @@ proptest! {
         stumbles in any::<bool>(),
     ) {
         let mut test_memory = TestMemory::new();
-        let mut peer = Peer::born(&mut test_memory, is_d1);
+        let mut peer = StationProcess::born(&mut test_memory, is_d1);
         peer.writes(1);
         // In D1, the oldest slot may be being overwritten.
         let kept = if is_d1 { 7 } else { 8 };

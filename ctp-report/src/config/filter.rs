@@ -48,7 +48,7 @@ pub struct Filter {
 
 /// What a filter looks at.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Subject<'s> {
+pub struct FilterSubject<'s> {
     /// The id.
     pub id: u32,
     /// The function at the place.
@@ -94,7 +94,7 @@ impl Filter {
     }
 
     /// Whether the subject is shown.
-    pub fn admits(&self, subject: &Subject) -> bool {
+    pub fn admits(&self, subject: &FilterSubject) -> bool {
         let is_site = |pattern: &Regex| {
             let is_at = subject.at.is_some_and(|at| pattern.is_match(at));
             is_at || pattern.is_match(subject.function)
@@ -127,7 +127,7 @@ fn is_any<T>(values: &[T], is_match: impl FnMut(&T) -> bool) -> bool {
 mod tests {
     use super::*;
 
-    const SUBJECT: Subject = Subject {
+    const SUBJECT: FilterSubject = FilterSubject {
         id: 7,
         function: "app::read",
         at: Some("src/main.rs:64"),
@@ -156,28 +156,28 @@ mod tests {
         };
         assert!(!filter.is_empty() && filter.admits(&SUBJECT));
         let others = [
-            Subject {
+            FilterSubject {
                 at: None,
                 ..SUBJECT
             },
-            Subject {
+            FilterSubject {
                 name: "x",
                 ..SUBJECT
             },
-            Subject { id: 3, ..SUBJECT },
-            Subject {
+            FilterSubject { id: 3, ..SUBJECT },
+            FilterSubject {
                 thread: None,
                 ..SUBJECT
             },
-            Subject {
+            FilterSubject {
                 states: ["STUCK", "NOT_WOKEN"],
                 ..SUBJECT
             },
-            Subject {
+            FilterSubject {
                 since: Some(Nanos(301)),
                 ..SUBJECT
             },
-            Subject {
+            FilterSubject {
                 since: None,
                 ..SUBJECT
             },
@@ -202,6 +202,6 @@ mod tests {
     fn empty_filter_admits_everything() {
         let filter = Filter::default();
         assert!(filter.is_empty() && filter.admits(&SUBJECT));
-        assert!(filter.admits(&Subject::default()));
+        assert!(filter.admits(&FilterSubject::default()));
     }
 }

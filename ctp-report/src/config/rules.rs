@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use regex_lite::Regex;
 
-pub use fault::{BadRule, Fault};
+pub use fault::{BadRule, RuleFault};
 pub use parse::parse;
 
 /// The rules of one option.
@@ -24,7 +24,7 @@ pub struct Rule {
     /// What is compared.
     pub metric: Metric,
     /// How the metric must compare with the bound.
-    pub comparison: Comparison,
+    pub comparison: Operator,
     /// The bound, in the unit of the metric.
     pub bound: u64,
 }
@@ -72,7 +72,7 @@ pub enum Statistic {
 #[derive(Clone, Debug)]
 pub struct Durations {
     /// What the coroutines did.
-    pub kind: Kind,
+    pub kind: DurationKind,
     /// A pattern for the function, or for file and line, of the wait.
     pub site: Option<Regex>,
     /// A pattern for the name of the coroutine.
@@ -81,7 +81,7 @@ pub struct Durations {
 
 /// What coroutines do for a duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum DurationKind {
     /// Waiting, to the run that ends the wait.
     Wait,
     /// Running, to the next wait or the end of the coroutine.
@@ -92,7 +92,7 @@ pub enum Kind {
 
 /// How a metric must compare with the bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
+pub enum Operator {
     /// `<`
     Less,
     /// `<=`
@@ -116,16 +116,16 @@ impl Metric {
     }
 }
 
-impl Comparison {
+impl Operator {
     /// Whether the value compares with the bound in this way.
     pub fn holds(self, value: u64, bound: u64) -> bool {
         let order = value.cmp(&bound);
         match self {
-            Comparison::Less => order == Ordering::Less,
-            Comparison::AtMost => order != Ordering::Greater,
-            Comparison::Equal => order == Ordering::Equal,
-            Comparison::AtLeast => order != Ordering::Less,
-            Comparison::Greater => order == Ordering::Greater,
+            Operator::Less => order == Ordering::Less,
+            Operator::AtMost => order != Ordering::Greater,
+            Operator::Equal => order == Ordering::Equal,
+            Operator::AtLeast => order != Ordering::Less,
+            Operator::Greater => order == Ordering::Greater,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use ctp_trace::verdict::{Caveat, NO_CAVEAT};
 
-use crate::evidence::blockers::{Activity, PREVIOUS_HOLDER, ShownBlocker, UNKNOWN_HOLDER};
+use crate::evidence::blockers::{CurrentActivity, PREVIOUS_HOLDER, ShownBlocker, UNKNOWN_HOLDER};
 use crate::evidence::last_waker::LastWaker;
 use crate::text::{self, units};
 
@@ -116,7 +116,7 @@ pub fn does(blocker: &ShownBlocker) -> Option<String> {
 }
 
 /// Formats `which waits for user: 3 at main.rs:40, for 2.9 s`.
-pub fn activity(activity: &Activity) -> Option<String> {
+pub fn activity(activity: &CurrentActivity) -> Option<String> {
     if activity.does == Some("woke") {
         return Some(
             "after which this waiter was woken and ran, but did not take the lock".to_owned(),

@@ -44,12 +44,12 @@ pub struct ShownBlocker {
     pub ended_ns: Option<u64>,
     /// Current activity of the blocker.
     #[serde(flatten)]
-    pub activity: Activity,
+    pub activity: CurrentActivity,
 }
 
 /// The current activity of a coroutine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Activity {
+pub struct CurrentActivity {
     /// `waits`, `runs`, or `born` if the coroutine never ran. For a `previous-holder` also `woke`: the
     /// waiting coroutine was woken and ran after the release.
     pub does: Option<&'static str>,
@@ -66,7 +66,7 @@ const MAX_SHOWN: usize = 16;
 
 /// A line of blockers: each coroutine is blocked by the next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Line {
+pub struct BlockerLine {
     /// The coroutines. Each is blocked by the next.
     pub steps: Vec<BlockedStep>,
     /// The end of the line.
@@ -105,7 +105,12 @@ pub enum LineEnd {
 }
 
 /// Follows the blockers from a coroutine step by step. `None` if the coroutine has no known blocker.
-pub fn line(model: &Model, names: &Names, blocks: &Blocks, coroutine: &Coroutine) -> Option<Line> {
+pub fn line(
+    model: &Model,
+    names: &Names,
+    blocks: &Blocks,
+    coroutine: &Coroutine,
+) -> Option<BlockerLine> {
     let (path, ends, cycle) = path(blocks, coroutine.id);
     let steps: Vec<BlockedStep> = path
         .iter()
@@ -119,7 +124,7 @@ pub fn line(model: &Model, names: &Names, blocks: &Blocks, coroutine: &Coroutine
             })
         })
         .collect();
-    (!steps.is_empty()).then_some(Line { steps, ends, cycle })
+    (!steps.is_empty()).then_some(BlockerLine { steps, ends, cycle })
 }
 
 /// The ids of the blocked coroutines in the line that begins with `from`, the end of the line, and its
@@ -211,17 +216,17 @@ fn shown(model: &Model, names: &Names, coroutine: &Coroutine, blocker: &Blocker)
         ended_ns: holding.and_then(|holding| Some(holding.ended?.until(end).0)),
         activity: other.map_or_else(
             || woke(coroutine, blocker),
-            |other| Activity::of(model, names, other),
+            |other| CurrentActivity::of(model, names, other),
         ),
     }
 }
 
-impl Activity {
+impl CurrentActivity {
     /// The activity of a coroutine that is alive.
     pub fn of(model: &Model, names: &Names, coroutine: &Coroutine) -> Self {
         let wait = coroutine.suspend();
         let end = model.trace_model.end_of(coroutine.process);
-        Activity {
+        CurrentActivity {
             does: Some(does(coroutine)),
             waits_for: wait
                 .filter(|wait| wait.wait != WaitKind::Unknown)
@@ -233,14 +238,14 @@ impl Activity {
 }
 
 /// The activity `woke`, if the coroutine was woken after the release of its lock.
-fn woke(coroutine: &Coroutine, blocker: &Blocker) -> Activity {
+fn woke(coroutine: &Coroutine, blocker: &Blocker) -> CurrentActivity {
     let woken = coroutine.wakes.call.filter(|woken| match blocker {
         Blocker::PreviousHolder(holding) => holding.at <= woken.at,
         _ => false,
     });
-    Activity {
+    CurrentActivity {
         does: woken.map(|_| "woke"),
-        ..Activity::default()
+        ..CurrentActivity::default()
     }
 }
 

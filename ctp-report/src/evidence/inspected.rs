@@ -16,7 +16,7 @@ use ctp_trace::record::{InspectedTask, TaskKind, TaskState};
 use ctp_trace::verdict::Verdict;
 use ctp_trace::verdict::inspected::{InspectedJudgement, InspectedReason};
 
-use crate::config::filter::{Filter, Subject};
+use crate::config::filter::{Filter, FilterSubject};
 use crate::config::ignore::Ignore;
 use crate::evidence::inspected::site::StackSite;
 
@@ -49,7 +49,7 @@ pub fn filter(judged: &mut Vec<JudgedTask>, filter: &Filter) {
     }
     judged.retain(|member| {
         let (task, site) = (member.task, StackSite::of(member.task, member.stack));
-        filter.admits(&Subject {
+        filter.admits(&FilterSubject {
             id: task.id.0,
             function: &site.function,
             at: site.at().as_deref(),

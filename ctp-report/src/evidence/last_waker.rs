@@ -7,7 +7,7 @@ use ctp_trace::model::Coroutine;
 use ctp_trace::record::{CoroutineId, Wake, Waker};
 use serde::Serialize;
 
-use crate::evidence::blockers::Activity;
+use crate::evidence::blockers::CurrentActivity;
 use crate::load::Model;
 use crate::names::Names;
 
@@ -22,7 +22,7 @@ pub struct LastWaker {
     pub has_ended: bool,
     /// The activity of the waker, unless it has ended.
     #[serde(flatten)]
-    pub activity: Activity,
+    pub activity: CurrentActivity,
 }
 
 impl LastWaker {
@@ -54,8 +54,8 @@ pub fn of(model: &Model, names: &Names, coroutine: &Coroutine) -> Option<LastWak
             .called(model.trace_model.name(name))
             .unwrap_or_default(),
         has_ended: alive.is_none(),
-        activity: alive.map_or_else(Activity::default, |coroutine| {
-            Activity::of(model, names, coroutine)
+        activity: alive.map_or_else(CurrentActivity::default, |coroutine| {
+            CurrentActivity::of(model, names, coroutine)
         }),
     })
 }

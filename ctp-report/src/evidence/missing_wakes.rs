@@ -23,7 +23,7 @@ pub struct ClosedBy {
     /// File and line, or module and offset.
     pub at: Option<String>,
     /// The coroutine that ended.
-    pub ended: Option<Ended>,
+    pub ended: Option<EndedCoroutine>,
     /// The threads that closed the resources.
     pub threads: Vec<u64>,
     /// The number of closed resources.
@@ -38,7 +38,7 @@ pub struct ClosedBy {
 
 /// A coroutine that has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Ended {
+pub struct EndedCoroutine {
     /// The id.
     pub id: u32,
     /// The name, or empty.
@@ -47,7 +47,7 @@ pub struct Ended {
 
 /// Records that a thread lost while coroutines of a group waited. These may include a wake.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LostRecords {
+pub struct LostThreadRecords {
     /// The thread.
     pub tid: u64,
     /// The time just after the loss.
@@ -110,16 +110,16 @@ pub fn lost_meanwhile(
     model: &Model,
     coroutine: &Coroutine,
     verdict: Verdict,
-) -> Option<(Losses, Vec<LostRecords>)> {
+) -> Option<(Losses, Vec<LostThreadRecords>)> {
     let is_open = matches!(verdict, Verdict::Unknown | Verdict::Waiting);
     let wait = coroutine.suspend().filter(|_| is_open)?;
     let losses = model.trace_model.losses_since(coroutine.process, wait.at);
-    let lost = losses.iter().map(|loss| LostRecords {
+    let lost = losses.iter().map(|loss| LostThreadRecords {
         tid: loss.tid,
         at_ns: loss.at.0,
         records: loss.records,
     });
-    let mut lost: Vec<LostRecords> = lost.collect();
+    let mut lost: Vec<LostThreadRecords> = lost.collect();
     lost.sort_by_key(|loss| std::cmp::Reverse(loss.records));
     Some((Losses::since(model, coroutine.process, wait.at)?, lost))
 }
@@ -155,7 +155,7 @@ pub fn closed_by<'a>(
 fn place(model: &Model, names: &Names, closings: &[(Closing, Nanos)]) -> ClosedBy {
     let (first, _) = closings[0];
     let label = names.of(first.site);
-    let ended = first.ended.map(|(id, name)| Ended {
+    let ended = first.ended.map(|(id, name)| EndedCoroutine {
         id: id.0,
         name: names
             .called(model.trace_model.name(name))

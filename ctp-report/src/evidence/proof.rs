@@ -27,12 +27,12 @@ pub struct Proof {
     /// The id that the program gave the coroutine.
     pub probe_id: u64,
     /// The last events of the coroutine, and the events that are missing.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ProofStep>,
 }
 
 /// A record, or the absence of a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Step {
+pub struct ProofStep {
     /// The time.
     pub at_ns: u64,
     /// The thread, or another source of the step.
@@ -42,10 +42,10 @@ pub struct Step {
 }
 
 /// A line for each step, with the time, the thread and the description in columns.
-pub fn lines(steps: &[Step]) -> Vec<String> {
+pub fn lines(steps: &[ProofStep]) -> Vec<String> {
     let widest = steps.iter().map(|step| columns(&step.by)).max();
     let width = widest.unwrap_or(0).clamp(MIN_BY_COLUMNS, MAX_BY_COLUMNS);
-    let line = |step: &Step| {
+    let line = |step: &ProofStep| {
         let moment = units::moment_ns(step.at_ns);
         let gap = " ".repeat(width.saturating_sub(columns(&step.by)));
         format!("{moment:<15} {}{gap} {}", step.by, step.what)
@@ -54,7 +54,7 @@ pub fn lines(steps: &[Step]) -> Vec<String> {
 }
 
 /// Writes the steps below the claim.
-pub fn write(page: &mut Page, steps: &[Step]) -> io::Result<()> {
+pub fn write(page: &mut Page, steps: &[ProofStep]) -> io::Result<()> {
     write_lines(page, &lines(steps))
 }
 
@@ -102,7 +102,7 @@ pub fn of(
 
 /// The latest event and the latest wake. A wake that led to the latest run comes before the suspend that
 /// ended this run, even if the wake was timestamped later.
-fn own_steps(model: &Model, names: &Names, coroutine: &Coroutine) -> Vec<Step> {
+fn own_steps(model: &Model, names: &Names, coroutine: &Coroutine) -> Vec<ProofStep> {
     let last = last_event(model, names, coroutine);
     let wake = wake(model, names, coroutine);
     let polls = idle_polls(coroutine);
@@ -110,22 +110,22 @@ fn own_steps(model: &Model, names: &Names, coroutine: &Coroutine) -> Vec<Step> {
         return last.into_iter().chain(polls).chain(wake).collect();
     }
     let latest = last.as_ref().map_or(u64::MAX, |last| last.at_ns);
-    let before = wake.map(|wake| Step {
+    let before = wake.map(|wake| ProofStep {
         at_ns: wake.at_ns.min(latest),
         ..wake
     });
     before.into_iter().chain(last).chain(polls).collect()
 }
 
-fn step(at: Nanos, by: &str, what: String) -> Step {
-    Step {
+fn step(at: Nanos, by: &str, what: String) -> ProofStep {
+    ProofStep {
         at_ns: at.0,
         by: by.to_owned(),
         what,
     }
 }
 
-fn last_event(model: &Model, names: &Names, coroutine: &Coroutine) -> Option<Step> {
+fn last_event(model: &Model, names: &Names, coroutine: &Coroutine) -> Option<ProofStep> {
     let Some(last) = coroutine.last else {
         return Some(step(coroutine.born, "", "birth; no event since".to_owned()));
     };
@@ -133,7 +133,7 @@ fn last_event(model: &Model, names: &Names, coroutine: &Coroutine) -> Option<Ste
 }
 
 /// The start of the wait, if idle polls came later, so that the latest event is not the start.
-fn idle_polls(coroutine: &Coroutine) -> Option<Step> {
+fn idle_polls(coroutine: &Coroutine) -> Option<ProofStep> {
     let polls = coroutine
         .suspend()
         .map_or(0, |_| coroutine.waits.idle_polls);
@@ -144,7 +144,7 @@ fn idle_polls(coroutine: &Coroutine) -> Option<Step> {
 
 /// The step for an event. Its number among the events of the coroutine comes last, since wakes have
 /// numbers of their own.
-pub fn event(model: &Model, names: &Names, event: &Event) -> Step {
+pub fn event(model: &Model, names: &Names, event: &Event) -> ProofStep {
     let what = match event.kind {
         EventKind::Birth => "birth".to_owned(),
         EventKind::Run => "run".to_owned(),
@@ -167,7 +167,12 @@ fn suspend(model: &Model, names: &Names, event: &Event) -> String {
 }
 
 /// The step for the close, or the end, of what the coroutine waits for.
-fn close(model: &Model, names: &Names, coroutine: &Coroutine, closing: &Closing) -> Option<Step> {
+fn close(
+    model: &Model,
+    names: &Names,
+    coroutine: &Coroutine,
+    closing: &Closing,
+) -> Option<ProofStep> {
     let wait = coroutine.suspend()?;
     let what = match closing.ended {
         Some((id, _)) => format!("end of id {}", id.0),
@@ -187,7 +192,7 @@ pub fn hold(
     coroutine: &Coroutine,
     holding: &Holding,
     verb: &str,
-) -> Step {
+) -> ProofStep {
     let thing = coroutine.suspend().map(|wait| resource::thing(model, wait));
     let thing = thing.unwrap_or_default();
     let by = match holding.by {
@@ -200,7 +205,12 @@ pub fn hold(
 
 /// The steps for the lock that the coroutine waits for: the acquire and the death of the holder, or
 /// the release.
-fn blocker(model: &Model, names: &Names, coroutine: &Coroutine, blocker: &Blocker) -> Vec<Step> {
+fn blocker(
+    model: &Model,
+    names: &Names,
+    coroutine: &Coroutine,
+    blocker: &Blocker,
+) -> Vec<ProofStep> {
     let holding = match blocker {
         Blocker::Holder(holding) => holding,
         Blocker::PreviousHolder(holding) => {
@@ -216,7 +226,7 @@ fn blocker(model: &Model, names: &Names, coroutine: &Coroutine, blocker: &Blocke
 }
 
 /// The observations of what the coroutine waits for, made from outside the program.
-fn observed(model: &Model, coroutine: &Coroutine) -> Vec<Step> {
+fn observed(model: &Model, coroutine: &Coroutine) -> Vec<ProofStep> {
     let looked = model.trace_model.looked(coroutine);
     let lines = looked.map(observations::lines).unwrap_or_default();
     lines
@@ -232,7 +242,7 @@ fn at(short: Option<String>) -> String {
 }
 
 /// The latest wake of the coroutine, if it waits or has never run.
-pub fn wake(model: &Model, names: &Names, coroutine: &Coroutine) -> Option<Step> {
+pub fn wake(model: &Model, names: &Names, coroutine: &Coroutine) -> Option<ProofStep> {
     let mut wake = coroutine.wakes.word.filter(|wake| wake.count > 0)?;
     wake.at = coroutine.wakes.at(&wake);
     let reported = coroutine.wakes.call_of(&wake);
@@ -285,13 +295,13 @@ fn order(wake: Nanos, ran: Nanos) -> String {
 }
 
 /// The step for the witness that the reason names.
-fn evidence(reason: Reason) -> Option<Step> {
+fn evidence(reason: Reason) -> Option<ProofStep> {
     let witness = reason.witness()?;
     let what = witness.what.replace("{time}", &units::moment(witness.time));
     Some(step(witness.at, witness.by, what))
 }
 
-fn end(model: &Model, coroutine: &Coroutine, judgement: &Judgement) -> Step {
+fn end(model: &Model, coroutine: &Coroutine, judgement: &Judgement) -> ProofStep {
     let losses = match judgement.reason.caveat() {
         Some(Caveat::Incomplete) => missing(model, coroutine, coroutine.state().1),
         _ => losses(model, coroutine),
@@ -331,7 +341,7 @@ pub fn ready_ns(model: &Model, members: &[Member]) -> Option<u64> {
 }
 
 /// The step for the end of the recording, or of the process of the coroutine.
-pub fn at_the_end(model: &Model, coroutine: &Coroutine, what: String) -> Step {
+pub fn at_the_end(model: &Model, coroutine: &Coroutine, what: String) -> ProofStep {
     let at = model.trace_model.end_of(coroutine.process);
     let by = if model.trace_model.is_dropped_at_the_end(coroutine.id) {
         "(dropped at the end)"

@@ -39,7 +39,7 @@ pub fn word(wait: WaitKind) -> &'static str {
 
 /// The resources that a group waits for.
 pub fn waits_for<'e>(model: &Model, waits: impl Iterator<Item = &'e Event>) -> Vec<WaitsFor> {
-    let mut all: Vec<Thing> = waits
+    let mut all: Vec<ResourceKey> = waits
         .map(|event| {
             (
                 event.wait,
@@ -67,7 +67,7 @@ pub fn waits_for<'e>(model: &Model, waits: impl Iterator<Item = &'e Event>) -> V
 
 /// The kind of a resource, its number in the program, and its id if the resource is a known
 /// coroutine.
-type Thing = (WaitKind, u64, Option<CoroutineId>);
+type ResourceKey = (WaitKind, u64, Option<CoroutineId>);
 
 impl WaitsFor {
     /// The kind on pages, as `a readable fd`.

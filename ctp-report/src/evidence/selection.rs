@@ -11,13 +11,13 @@ use ctp_trace::model::{Coroutine, NameId, Span, TraceModel};
 use ctp_trace::record::{CoroutineId, EventKind, Nanos, ProcessExit, Record, SiteId};
 use ctp_trace::verdict::THRESHOLD;
 
-use crate::config::filter::{Filter, Subject};
+use crate::config::filter::{Filter, FilterSubject};
 use crate::evidence::{self, Member};
 use crate::load::{Input, Model};
 use crate::names::Names;
 use crate::text::Page;
 use crate::time_scale::Scale;
-use about::About;
+use about::RecordSubject;
 
 /// The word that `--state` has for coroutines that have ended.
 const ENDED: &str = "ended";
@@ -41,7 +41,7 @@ pub struct Selection {
 
 impl Selection {
     /// Selects what the filter admits. `model` has the coroutines that are alive.
-    pub fn of(filter: &Filter, (model, names): (&Model, &Names), ended: &EndedCoroutines) -> Self {
+    pub fn of(filter: &Filter, (model, names): (&Model, &Names), ended: &EndedSubjects) -> Self {
         let (from, to) = filter.time;
         let mut selection = Selection {
             threads: filter.threads.clone(),
@@ -58,7 +58,7 @@ impl Selection {
         selection
     }
 
-    fn select(&mut self, filter: &Filter, about: (&Model, &Names), ended: &EndedCoroutines) {
+    fn select(&mut self, filter: &Filter, about: (&Model, &Names), ended: &EndedSubjects) {
         let (model, names) = about;
         let members: Vec<Member> = evidence::members(&model.trace_model, THRESHOLD).collect();
         let admitted = members
@@ -107,7 +107,7 @@ impl Selection {
         if self.ids.is_none() {
             return true;
         }
-        let about = About::of(record).filter(|about| about.tid.is_none());
+        let about = RecordSubject::of(record).filter(|about| about.tid.is_none());
         let id = about.and_then(|about| about.coroutine);
         id.is_none_or(|id| self.has(id))
     }
@@ -159,7 +159,7 @@ impl Selection {
         if self.is_all() {
             return true;
         }
-        let Some(about) = About::of(record) else {
+        let Some(about) = RecordSubject::of(record) else {
             return false;
         };
         let is_time = |time: &Scale| about.at.is_none_or(|at| time.has(at));
@@ -225,7 +225,7 @@ impl Selection {
 pub fn is_admitted(model: &Model, names: &Names, member: &Member, filter: &Filter) -> bool {
     let (coroutine, judgement) = member;
     let site = model.trace_model.place_of(coroutine);
-    filter.admits(&Subject {
+    filter.admits(&FilterSubject {
         id: coroutine.id.0,
         function: &names.name_of_row(model, site, coroutine),
         at: names.at(site).as_deref(),
@@ -238,7 +238,7 @@ pub fn is_admitted(model: &Model, names: &Names, member: &Member, filter: &Filte
 
 /// The coroutines that ended, by what a filter looks at. The model forgets them.
 #[derive(Debug, Default)]
-pub struct EndedCoroutines {
+pub struct EndedSubjects {
     by_place: BTreeMap<LastPlace, Vec<CoroutineId>>,
 }
 
@@ -251,7 +251,7 @@ struct LastPlace {
     tid: u64,
 }
 
-impl EndedCoroutines {
+impl EndedSubjects {
     /// Notes a record, before the model does. An exec ends the coroutines of its process without a death.
     pub fn see(&mut self, trace_model: &TraceModel, record: &Record) {
         match record {
@@ -291,7 +291,7 @@ impl LastPlace {
     ) -> bool {
         let given = model.trace_model.name(self.name);
         let name = names.called(given);
-        filter.admits(&Subject {
+        filter.admits(&FilterSubject {
             id: id.0,
             function: &names.function(self.site, given),
             at: names.at(self.site).as_deref(),

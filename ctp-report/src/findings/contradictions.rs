@@ -6,7 +6,7 @@ use ctp_trace::model::{Contradiction, Violation};
 use ctp_trace::record::SiteId;
 use serde::Serialize;
 
-use crate::evidence::proof::{self, Step};
+use crate::evidence::proof::{self, ProofStep};
 use crate::findings::{Finding, LISTED, and_more};
 use crate::load::Model;
 use crate::names::Names;
@@ -14,7 +14,7 @@ use crate::text::{Page, units};
 
 /// A coroutine with contradictions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Broken {
+pub struct BrokenCoroutine {
     /// The id.
     pub id: u32,
     /// The name.
@@ -22,36 +22,40 @@ pub struct Broken {
     /// The number of contradictions.
     pub count: u64,
     /// Proofs of the first few contradictions.
-    pub proofs: Vec<Proof>,
+    pub proofs: Vec<ContradictionProof>,
 }
 
 /// Two records, of which the second must not follow the first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Proof {
+pub struct ContradictionProof {
     /// The violation in two words.
     pub violation: &'static str,
     /// The threads of both records.
     pub tids: [u64; 2],
     /// The first record.
-    pub before: Step,
+    pub before: ProofStep,
     /// The second record, with the violation.
-    pub after: Step,
+    pub after: ProofStep,
 }
 
-impl Finding for Vec<Broken> {
+impl Finding for Vec<BrokenCoroutine> {
     const NAME: &'static str = "broken";
 
     fn find(model: &Model, names: &Names) -> Self {
-        let broken = model.trace_model.broken().into_iter().map(|broken| Broken {
-            id: broken.id.0,
-            name: names.function(SiteId(0), model.trace_model.name(broken.name)),
-            count: broken.count,
-            proofs: broken
-                .proofs
-                .iter()
-                .map(|contradiction| proof(model, names, contradiction))
-                .collect(),
-        });
+        let broken = model
+            .trace_model
+            .broken()
+            .into_iter()
+            .map(|broken| BrokenCoroutine {
+                id: broken.id.0,
+                name: names.function(SiteId(0), model.trace_model.name(broken.name)),
+                count: broken.count,
+                proofs: broken
+                    .proofs
+                    .iter()
+                    .map(|contradiction| proof(model, names, contradiction))
+                    .collect(),
+            });
         broken.collect()
     }
 
@@ -77,10 +81,10 @@ impl Finding for Vec<Broken> {
     }
 }
 
-fn proof(model: &Model, names: &Names, contradiction: &Contradiction) -> Proof {
+fn proof(model: &Model, names: &Names, contradiction: &Contradiction) -> ContradictionProof {
     let mut after = proof::event(model, names, &contradiction.after);
     after.what += &format!(": {}", why(contradiction));
-    Proof {
+    ContradictionProof {
         violation: word(contradiction.violation),
         tids: [contradiction.before.tid, contradiction.after.tid],
         before: proof::event(model, names, &contradiction.before),

@@ -7,7 +7,7 @@ use ctp_trace::model::Coroutine;
 use ctp_trace::record::{EventKind, ExitReason, ProcessExit};
 use serde::Serialize;
 
-use crate::evidence::proof::{self, Step};
+use crate::evidence::proof::{self, ProofStep};
 use crate::findings::{Finding, LISTED, and_more};
 use crate::load::{Model, exit_reason};
 use crate::names::Names;
@@ -37,7 +37,7 @@ pub struct Suspect {
     /// The thread.
     pub tid: u64,
     /// The record of the run.
-    pub proof: Step,
+    pub proof: ProofStep,
 }
 
 impl Finding for Option<Crash> {

@@ -9,14 +9,14 @@ use crate::config::filter::Period;
 use crate::evidence::selection::Selection;
 use crate::load::{Input, Model};
 use crate::names::Names;
-use crate::views::flame::{self, model::Folder};
+use crate::views::flame::{self, model::StackFolder};
 use crate::views::timeline::Population;
 
 /// What the graphics show.
 pub struct Charts {
     selection: Selection,
     population: Population,
-    folder: Folder,
+    folder: StackFolder,
 }
 
 impl Charts {
@@ -26,7 +26,7 @@ impl Charts {
     /// If the trace cannot be read.
     pub fn read(input: &Input, time: Period, selection: Selection) -> Result<(Model, Self)> {
         let mut population = Population::of(input, time)?;
-        let mut folder = Folder::new(By::Wait);
+        let mut folder = StackFolder::new(By::Wait);
         let model = input.model(
             |trace_model, record| population.note(trace_model, record, &selection),
             |trace_model, span| {

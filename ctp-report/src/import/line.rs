@@ -16,7 +16,7 @@ const SEQ_MAX: u64 = 1 << 48;
 
 /// A valid line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct ImportLine {
     /// Line number in the file, from 1.
     pub number: usize,
     /// The id that the probe gave the coroutine.
@@ -35,7 +35,7 @@ pub struct Line {
 
 /// Why a line is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fault {
+pub enum LineFault {
     /// Not JSON, or incomplete.
     Torn,
     /// A column is missing or has the wrong type.
@@ -58,20 +58,20 @@ pub enum Fault {
     Time,
 }
 
-impl Fault {
+impl LineFault {
     /// The reason in words.
     pub fn word(self) -> &'static str {
         match self {
-            Fault::Torn => "torn JSON",
-            Fault::Columns => "not the six columns",
-            Fault::Address => "addr no hexadecimal number",
-            Fault::NoId => "probe_id 0",
-            Fault::NoThread => "tid 0",
-            Fault::Thread => "tid above 4194304",
-            Fault::NoSeq => "seq 0",
-            Fault::OddSeq => "odd seq",
-            Fault::Seq => "seq out of line",
-            Fault::Time => "ts outside the run",
+            LineFault::Torn => "torn JSON",
+            LineFault::Columns => "not the six columns",
+            LineFault::Address => "addr no hexadecimal number",
+            LineFault::NoId => "probe_id 0",
+            LineFault::NoThread => "tid 0",
+            LineFault::Thread => "tid above 4194304",
+            LineFault::NoSeq => "seq 0",
+            LineFault::OddSeq => "odd seq",
+            LineFault::Seq => "seq out of line",
+            LineFault::Time => "ts outside the run",
         }
     }
 }
@@ -88,14 +88,14 @@ struct Columns<'a> {
 }
 
 /// Parses all lines. Returns the valid lines, and the numbers and faults of the others.
-pub fn lines(bytes: &[u8]) -> (Vec<Line>, Vec<(usize, Fault)>) {
+pub fn lines(bytes: &[u8]) -> (Vec<ImportLine>, Vec<(usize, LineFault)>) {
     let (mut lines, mut faults) = (Vec::new(), Vec::new());
     for (number, text) in (1..).zip(bytes.split(|&byte| byte == b'\n')) {
         if text.trim_ascii().is_empty() {
             continue;
         }
         match parse(text) {
-            Ok(line) => lines.push(Line { number, ..line }),
+            Ok(line) => lines.push(ImportLine { number, ..line }),
             Err(fault) => faults.push((number, fault)),
         }
     }
@@ -103,19 +103,19 @@ pub fn lines(bytes: &[u8]) -> (Vec<Line>, Vec<(usize, Fault)>) {
 }
 
 /// Parses a line. The caller sets the line number.
-pub fn parse(text: &[u8]) -> Result<Line, Fault> {
+pub fn parse(text: &[u8]) -> Result<ImportLine, LineFault> {
     if !text.trim_ascii_start().starts_with(b"{") {
-        return Err(Fault::Torn);
+        return Err(LineFault::Torn);
     }
     let columns: Columns =
         serde_json::from_slice(text).map_err(|error| match error.classify() {
-            serde_json::error::Category::Data => Fault::Columns,
-            _ => Fault::Torn,
+            serde_json::error::Category::Data => LineFault::Columns,
+            _ => LineFault::Torn,
         })?;
-    let addr = address(&columns.addr).ok_or(Fault::Address)?;
+    let addr = address(&columns.addr).ok_or(LineFault::Address)?;
     match fault(&columns) {
         Some(fault) => Err(fault),
-        None => Ok(Line {
+        None => Ok(ImportLine {
             number: 0,
             probe_id: columns.probe_id,
             tid: columns.tid,
@@ -133,7 +133,7 @@ fn address(text: &str) -> Option<u64> {
     u64::from_str_radix(digits, 16).ok().filter(|_| all_hex)
 }
 
-fn fault(columns: &Columns) -> Option<Fault> {
+fn fault(columns: &Columns) -> Option<LineFault> {
     let Columns {
         probe_id,
         tid,
@@ -142,12 +142,12 @@ fn fault(columns: &Columns) -> Option<Fault> {
         ..
     } = *columns;
     match () {
-        () if probe_id == 0 => Some(Fault::NoId),
-        () if tid == 0 => Some(Fault::NoThread),
-        () if PID_MAX < tid => Some(Fault::Thread),
-        () if seq == 0 => Some(Fault::NoSeq),
-        () if ts == 0 => Some(Fault::Time),
-        () if ts.clamp(EVENTS_OF_A_YOUNG_CLOCK, SEQ_MAX) < seq => Some(Fault::Seq),
+        () if probe_id == 0 => Some(LineFault::NoId),
+        () if tid == 0 => Some(LineFault::NoThread),
+        () if PID_MAX < tid => Some(LineFault::Thread),
+        () if seq == 0 => Some(LineFault::NoSeq),
+        () if ts == 0 => Some(LineFault::Time),
+        () if ts.clamp(EVENTS_OF_A_YOUNG_CLOCK, SEQ_MAX) < seq => Some(LineFault::Seq),
         () => None,
     }
 }
@@ -159,7 +159,7 @@ mod tests {
     const GOOD: &str =
         r#"{"probe_id":7,"tid":9,"addr":"0x0000000000000000","seq":2,"is_active":true,"ts":99}"#;
 
-    fn with(from: &str, to: &str) -> Result<Line, Fault> {
+    fn with(from: &str, to: &str) -> Result<ImportLine, LineFault> {
         assert!(GOOD.contains(from));
         parse(GOOD.replace(from, to).as_bytes())
     }
@@ -173,17 +173,25 @@ mod tests {
     #[test]
     fn faults_are_distinguished() {
         for cut in 1..GOOD.len() {
-            assert_eq!(parse(&GOOD.as_bytes()[..cut]), Err(Fault::Torn), "{cut}");
-            assert_eq!(parse(&GOOD.as_bytes()[cut..]), Err(Fault::Torn), "{cut}");
+            assert_eq!(
+                parse(&GOOD.as_bytes()[..cut]),
+                Err(LineFault::Torn),
+                "{cut}"
+            );
+            assert_eq!(
+                parse(&GOOD.as_bytes()[cut..]),
+                Err(LineFault::Torn),
+                "{cut}"
+            );
         }
-        assert_eq!(with(r#""ts":99"#, r#""ts":-1"#), Err(Fault::Columns));
-        assert_eq!(with(r#","ts":99"#, ""), Err(Fault::Columns));
-        assert_eq!(with("0x0000", "0x+0"), Err(Fault::Address));
-        assert_eq!(with(":7,", ":0,"), Err(Fault::NoId));
-        assert_eq!(with(":9,", ":0,"), Err(Fault::NoThread));
-        assert_eq!(with(":9,", ":4194305,"), Err(Fault::Thread));
-        assert_eq!(with(":2,", ":0,"), Err(Fault::NoSeq));
-        assert_eq!(with(":2,", ":1000001,"), Err(Fault::Seq));
-        assert_eq!(with(":99", ":0"), Err(Fault::Time));
+        assert_eq!(with(r#""ts":99"#, r#""ts":-1"#), Err(LineFault::Columns));
+        assert_eq!(with(r#","ts":99"#, ""), Err(LineFault::Columns));
+        assert_eq!(with("0x0000", "0x+0"), Err(LineFault::Address));
+        assert_eq!(with(":7,", ":0,"), Err(LineFault::NoId));
+        assert_eq!(with(":9,", ":0,"), Err(LineFault::NoThread));
+        assert_eq!(with(":9,", ":4194305,"), Err(LineFault::Thread));
+        assert_eq!(with(":2,", ":0,"), Err(LineFault::NoSeq));
+        assert_eq!(with(":2,", ":1000001,"), Err(LineFault::Seq));
+        assert_eq!(with(":99", ":0"), Err(LineFault::Time));
     }
 }

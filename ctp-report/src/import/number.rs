@@ -2,7 +2,7 @@
 
 use ctp_trace::record::Dialect;
 
-use super::line::Line;
+use super::line::ImportLine;
 
 /// Number of events in a round, which equals the number of slots of a station.
 const ROUND: usize = 8;
@@ -20,7 +20,7 @@ pub enum Numbering {
 }
 
 /// The numbering that a run uses.
-pub fn numbering(lines: &[Line]) -> Numbering {
+pub fn numbering(lines: &[ImportLine]) -> Numbering {
     let odd = lines.iter().filter(|line| line.seq % 2 == 1).count();
     if lines.len() <= odd * ODD_ONE_IN {
         Numbering::PerStation
@@ -70,7 +70,7 @@ impl Numbering {
 
 /// Splits the lines of an id, in the order of time, into coroutines. An id is reused after its coroutine
 /// ended, and then the numbers start again.
-pub fn lives(lines: &[Line], numbering: Numbering) -> Vec<&[Line]> {
+pub fn lives(lines: &[ImportLine], numbering: Numbering) -> Vec<&[ImportLine]> {
     let (mut lives, mut from, mut in_round) = (Vec::new(), 0, 1);
     for at in 1..lines.len() {
         let same_round = lines[at].seq == lines[at - 1].seq;
@@ -85,14 +85,14 @@ pub fn lives(lines: &[Line], numbering: Numbering) -> Vec<&[Line]> {
 }
 
 /// The index of each event of a coroutine.
-pub fn indices(life: &[Line], numbering: Numbering) -> Vec<u64> {
+pub fn indices(life: &[ImportLine], numbering: Numbering) -> Vec<u64> {
     match numbering {
         Numbering::PerStation => life.iter().map(|line| line.seq - 1).collect(),
         Numbering::PerSlot => per_slot(life),
     }
 }
 
-fn per_slot(life: &[Line]) -> Vec<u64> {
+fn per_slot(life: &[ImportLine]) -> Vec<u64> {
     let mut indices = Vec::with_capacity(life.len());
     for round in life.chunk_by(|a, b| a.seq == b.seq) {
         let first = (round[0].seq / 2 - 1) * ROUND as u64;
@@ -114,7 +114,7 @@ fn per_slot(life: &[Line]) -> Vec<u64> {
 
 /// The index of the line that follows the longest gap of a round. Missing events are assumed to be in
 /// this gap, so that they do not lengthen any span.
-fn widest(life: &[Line], here: usize, end: usize) -> usize {
+fn widest(life: &[ImportLine], here: usize, end: usize) -> usize {
     (here..=end)
         .max_by_key(|at| match at.checked_sub(1) {
             Some(last) if *at < life.len() => life[*at].ts - life[last].ts,
@@ -127,8 +127,8 @@ fn widest(life: &[Line], here: usize, end: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn line(seq: u64, ts: u64) -> Line {
-        Line {
+    fn line(seq: u64, ts: u64) -> ImportLine {
+        ImportLine {
             number: 1,
             probe_id: 1,
             tid: 1,
@@ -139,13 +139,13 @@ mod tests {
         }
     }
 
-    fn life(rows: &[(u64, u64)]) -> Vec<Line> {
+    fn life(rows: &[(u64, u64)]) -> Vec<ImportLine> {
         rows.iter().map(|&(seq, ts)| line(seq, ts)).collect()
     }
 
     #[test]
     fn whole_rounds_give_exact_indices() {
-        let lines: Vec<Line> = (0..20).map(|n| line(2 * (n / 8) + 2, n)).collect();
+        let lines: Vec<ImportLine> = (0..20).map(|n| line(2 * (n / 8) + 2, n)).collect();
         let indices = indices(&lines, Numbering::PerSlot);
         assert_eq!(indices, (0..20).collect::<Vec<u64>>());
     }
@@ -160,14 +160,14 @@ mod tests {
 
     #[test]
     fn reused_ids_are_other_coroutines() {
-        let lengths = |lines: &[Line]| -> Vec<usize> {
+        let lengths = |lines: &[ImportLine]| -> Vec<usize> {
             lives(lines, Numbering::PerSlot)
                 .iter()
                 .map(|life| life.len())
                 .collect()
         };
         assert_eq!(lengths(&life(&[(2, 1), (4, 2), (2, 3), (2, 4)])), [2, 2]);
-        let nine: Vec<Line> = (0..9).map(|ts| line(2, ts)).collect();
+        let nine: Vec<ImportLine> = (0..9).map(|ts| line(2, ts)).collect();
         assert_eq!(lengths(&nine), [8, 1]);
     }
 

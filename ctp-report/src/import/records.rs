@@ -7,7 +7,7 @@ use ctp_trace::record::{
     Record, Start,
 };
 
-use super::line::Line;
+use super::line::ImportLine;
 use super::number::{Numbering, indices, lives, numbering};
 use super::sift::by_id;
 
@@ -17,7 +17,7 @@ const PROCESS: ProcessId = ProcessId(1);
 ///
 /// # Errors
 /// Errors of the writer.
-pub fn trace(run: &[Line], quarantined: u64) -> Result<Vec<u8>> {
+pub fn trace(run: &[ImportLine], quarantined: u64) -> Result<Vec<u8>> {
     let zero = run.iter().map(|line| line.ts).min().unwrap_or(0);
     let start = Start {
         recorder: "coroTracer".to_owned(),
@@ -55,7 +55,7 @@ pub fn trace(run: &[Line], quarantined: u64) -> Result<Vec<u8>> {
 }
 
 /// All coroutines, their events in the order of time, and the event counts of each.
-fn coroutines(run: &[Line], zero: u64) -> (Vec<Birth>, Vec<Event>, Vec<EventCounts>) {
+fn coroutines(run: &[ImportLine], zero: u64) -> (Vec<Birth>, Vec<Event>, Vec<EventCounts>) {
     let numbering = numbering(run);
     let (mut births, mut events, mut counts) = (Vec::new(), Vec::new(), Vec::new());
     let mut number = 0;
@@ -76,7 +76,7 @@ fn coroutines(run: &[Line], zero: u64) -> (Vec<Birth>, Vec<Event>, Vec<EventCoun
 
 /// The event counts of a coroutine. Lines do not record ends, and most coroutines end while running. So
 /// the state of a coroutine that was last running is unknown.
-fn event_counts(coroutine: CoroutineId, indices: &[u64], life: &[Line]) -> EventCounts {
+fn event_counts(coroutine: CoroutineId, indices: &[u64], life: &[ImportLine]) -> EventCounts {
     EventCounts {
         coroutine,
         attempted: indices.last().map_or(0, |n| n + 1),
@@ -87,7 +87,7 @@ fn event_counts(coroutine: CoroutineId, indices: &[u64], life: &[Line]) -> Event
     }
 }
 
-fn birth(coroutine: CoroutineId, first: &Line, zero: u64, numbering: Numbering) -> Birth {
+fn birth(coroutine: CoroutineId, first: &ImportLine, zero: u64, numbering: Numbering) -> Birth {
     Birth {
         coroutine,
         process: PROCESS,
@@ -101,7 +101,7 @@ fn birth(coroutine: CoroutineId, first: &Line, zero: u64, numbering: Numbering) 
 
 /// Keeps the address as the argument of the event: it is the address of the coroutine's frame, not
 /// of code.
-fn event(coroutine: CoroutineId, n: u64, line: &Line, zero: u64) -> Event {
+fn event(coroutine: CoroutineId, n: u64, line: &ImportLine, zero: u64) -> Event {
     Event {
         coroutine,
         n,
@@ -123,8 +123,8 @@ mod tests {
 
     #[test]
     fn number_of_lost_events_saturates() {
-        let run: Vec<Line> = (1..=20_000)
-            .map(|probe_id| Line {
+        let run: Vec<ImportLine> = (1..=20_000)
+            .map(|probe_id| ImportLine {
                 number: 1,
                 probe_id,
                 tid: 1,

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::line::Line;
+use super::line::ImportLine;
 use super::sift::DISORDER_NS;
 
 /// Minimum pause between the end of a program and the start of the next.
@@ -35,12 +35,12 @@ struct Cut {
 /// The latest line of a coroutine so far.
 struct Last {
     at: usize,
-    line: Line,
+    line: ImportLine,
     in_round: usize,
 }
 
 /// The runs of a file, as ranges of its lines.
-pub fn split(lines: &[Line]) -> Vec<Range<usize>> {
+pub fn split(lines: &[ImportLine]) -> Vec<Range<usize>> {
     let mut ends = Vec::new();
     for block in ranges(&restarts(lines), lines.len()) {
         let from = block.start;
@@ -61,7 +61,7 @@ fn ranges(starts: &[usize], end: usize) -> Vec<Range<usize>> {
 
 /// Lines at which both the time and the seq of an id go back. In a run this happens only among the eight
 /// slots of a station, which are read in sequence.
-fn restarts(lines: &[Line]) -> Vec<usize> {
+fn restarts(lines: &[ImportLine]) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut last: HashMap<u64, usize> = HashMap::new();
     let (mut latest, mut near_latest) = (0, 0);
@@ -81,7 +81,7 @@ fn restarts(lines: &[Line]) -> Vec<usize> {
 }
 
 /// Whether an id starts again between two of its lines.
-fn begins_again(lines: &[Line]) -> bool {
+fn begins_again(lines: &[ImportLine]) -> bool {
     let (before, line) = (&lines[0], &lines[lines.len() - 1]);
     let is_far = 2 < lines.len() || line.seq + FIRST_ROUND < before.seq;
     let seq_may_have_restarted = line.seq < before.seq || before.seq <= FIRST_ROUND;
@@ -89,14 +89,14 @@ fn begins_again(lines: &[Line]) -> bool {
 }
 
 /// The line after `before`, up to `to`, at which time goes back furthest.
-fn largest_step_back(lines: &[Line], before: usize, to: usize) -> usize {
+fn largest_step_back(lines: &[ImportLine], before: usize, to: usize) -> usize {
     (before + 1..=to)
         .max_by_key(|at| lines[*at - 1].ts.saturating_sub(lines[*at].ts))
         .unwrap_or(to)
 }
 
 /// Takes every pause as a cut, until a coroutine or thread continues across the pause.
-fn cuts(lines: &[Line]) -> Vec<Cut> {
+fn cuts(lines: &[ImportLine]) -> Vec<Cut> {
     let mut cuts: Vec<Cut> = Vec::new();
     let mut coroutines: HashMap<u64, Last> = HashMap::new();
     let mut threads: HashMap<u64, usize> = HashMap::new();
@@ -135,7 +135,7 @@ fn pause(latest: u64, now: u64) -> Option<bool> {
     }
 }
 
-fn remember(coroutines: &mut HashMap<u64, Last>, at: usize, line: &Line) {
+fn remember(coroutines: &mut HashMap<u64, Last>, at: usize, line: &ImportLine) {
     let last = coroutines.get(&line.probe_id);
     let same_round = last.filter(|last| last.line.seq == line.seq && last.in_round < ROUND);
     let in_round = same_round.map_or(1, |last| last.in_round + 1);
@@ -146,7 +146,7 @@ fn remember(coroutines: &mut HashMap<u64, Last>, at: usize, line: &Line) {
 impl Last {
     /// Whether this line certainly belongs to the same coroutine. In the first round, only a resume after a
     /// suspend does, because the first event of a coroutine is a suspend.
-    fn continues_with(&self, line: &Line) -> bool {
+    fn continues_with(&self, line: &ImportLine) -> bool {
         let resumes = !self.line.is_active && line.is_active;
         let same_round = self.in_round < ROUND && (FIRST_ROUND < line.seq || resumes);
         self.line.ts <= line.ts
@@ -158,8 +158,8 @@ impl Last {
 mod tests {
     use super::*;
 
-    fn line(probe_id: u64, tid: u64, n: u64, ts: u64) -> Line {
-        Line {
+    fn line(probe_id: u64, tid: u64, n: u64, ts: u64) -> ImportLine {
+        ImportLine {
             number: 1,
             probe_id,
             tid,
@@ -173,7 +173,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     /// Three coroutines in turn, every millisecond.
-    fn run(tid: u64, from: u64) -> Vec<Line> {
+    fn run(tid: u64, from: u64) -> Vec<ImportLine> {
         (0..60)
             .map(|k| line(k % 3 + 1, tid, k / 3, from + k * MS))
             .collect()
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn runs_of_a_program_are_separated() {
-        let ranges = |runs: &[Vec<Line>]| split(&runs.concat());
+        let ranges = |runs: &[Vec<ImportLine>]| split(&runs.concat());
         let three = [0..60, 60..120, 120..180];
         let later = [run(7, 0), run(8, 90 * MS), run(9, 200 * MS)];
         assert_eq!(ranges(&later), three, "other threads, at once");
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn pauses_that_a_thread_or_coroutine_spans_are_no_end() {
-        let lines: Vec<Line> = (0..20)
+        let lines: Vec<ImportLine> = (0..20)
             .map(|n| line(1, 7, n, n.div_ceil(2) * 60_000 * MS + n))
             .collect();
         assert_eq!(split(&lines), vec![0..20]);
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn stations_read_in_sequence_are_a_single_run() {
-        let lines: Vec<Line> = (1..9)
+        let lines: Vec<ImportLine> = (1..9)
             .flat_map(|id| (0..8).map(move |n| line(id, 7, n, (8 * n + id) * MS)))
             .collect();
         assert_eq!(split(&lines), vec![0..64]);

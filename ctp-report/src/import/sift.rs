@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::line::{Fault, Line};
+use super::line::{ImportLine, LineFault};
 use super::number::{Numbering, numbering};
 
 /// Number of neighbours that are compared on each side.
@@ -19,19 +19,19 @@ const EDGE_LINES: usize = 2;
 
 /// Removes lines that contradict most of their neighbours in time, and are close in time to at most
 /// one.
-pub fn against_neighbours(lines: &mut Vec<Line>, faults: &mut Vec<(usize, Fault)>) {
+pub fn against_neighbours(lines: &mut Vec<ImportLine>, faults: &mut Vec<(usize, LineFault)>) {
     let stray: Vec<bool> = (0..lines.len()).map(|at| is_stray(lines, at)).collect();
     let mut stray = stray.into_iter();
     lines.retain(|line| {
         let bad = stray.next().unwrap_or(false);
         if bad {
-            faults.push((line.number, Fault::Time));
+            faults.push((line.number, LineFault::Time));
         }
         !bad
     });
 }
 
-fn is_stray(lines: &[Line], at: usize) -> bool {
+fn is_stray(lines: &[ImportLine], at: usize) -> bool {
     let before = &lines[at.saturating_sub(NEIGHBOURS)..at];
     let after = &lines[at + 1..lines.len().min(at + 1 + NEIGHBOURS)];
     let ts = lines[at].ts;
@@ -43,27 +43,27 @@ fn is_stray(lines: &[Line], at: usize) -> bool {
 }
 
 /// Whether most of the lines satisfy the predicate.
-fn are_most(lines: &[Line], predicate: impl Fn(&Line) -> bool) -> bool {
+fn are_most(lines: &[ImportLine], predicate: impl Fn(&ImportLine) -> bool) -> bool {
     lines.len() < 2 * lines.iter().filter(|line| predicate(line)).count()
 }
 
 /// The consistent lines of a run.
-pub fn within_run(run: &[Line], faults: &mut Vec<(usize, Fault)>) -> Vec<Line> {
+pub fn within_run(run: &[ImportLine], faults: &mut Vec<(usize, LineFault)>) -> Vec<ImportLine> {
     let mut lines = without_edges(run, faults);
     let numbering = numbering(&lines);
-    let mut reject = |line: &Line, fault| {
+    let mut reject = |line: &ImportLine, fault| {
         faults.push((line.number, fault));
         false
     };
-    lines.retain(|line| numbering.allows(line.seq) || reject(line, Fault::OddSeq));
+    lines.retain(|line| numbering.allows(line.seq) || reject(line, LineFault::OddSeq));
     let bad = out_of_line(&lines, numbering);
-    lines.retain(|line| bad.binary_search(&line.number).is_err() || reject(line, Fault::Seq));
+    lines.retain(|line| bad.binary_search(&line.number).is_err() || reject(line, LineFault::Seq));
     lines
 }
 
 /// Removes a line or two at either end that are far in time from all others.
-fn without_edges(run: &[Line], faults: &mut Vec<(usize, Fault)>) -> Vec<Line> {
-    let mut by_time: Vec<Line> = run.to_vec();
+fn without_edges(run: &[ImportLine], faults: &mut Vec<(usize, LineFault)>) -> Vec<ImportLine> {
+    let mut by_time: Vec<ImportLine> = run.to_vec();
     by_time.sort_by_key(|line| line.ts);
     let first = by_time.windows(2).take(EDGE_LINES).rposition(have_gap);
     let mut pairs = by_time.windows(2).rev().take(EDGE_LINES);
@@ -73,19 +73,19 @@ fn without_edges(run: &[Line], faults: &mut Vec<(usize, Fault)>) -> Vec<Line> {
         return run.to_vec();
     }
     let (from, to) = (by_time[head].ts, by_time[by_time.len() - 1 - tail].ts);
-    let (inside, outside): (Vec<Line>, Vec<Line>) =
+    let (inside, outside): (Vec<ImportLine>, Vec<ImportLine>) =
         run.iter().partition(|line| (from..=to).contains(&line.ts));
-    faults.extend(outside.iter().map(|line| (line.number, Fault::Time)));
+    faults.extend(outside.iter().map(|line| (line.number, LineFault::Time)));
     inside
 }
 
-fn have_gap(pair: &[Line]) -> bool {
+fn have_gap(pair: &[ImportLine]) -> bool {
     EDGE_NS < pair[0].ts.abs_diff(pair[1].ts)
 }
 
 /// Line numbers of the lines whose seq is not between those of the previous and the next line of the same
 /// id, although those two are in order.
-fn out_of_line(lines: &[Line], numbering: Numbering) -> Vec<usize> {
+fn out_of_line(lines: &[ImportLine], numbering: Numbering) -> Vec<usize> {
     let mut bad: Vec<usize> = by_id(lines)
         .iter()
         .flat_map(|of_id| of_id.windows(3))
@@ -97,9 +97,9 @@ fn out_of_line(lines: &[Line], numbering: Numbering) -> Vec<usize> {
 }
 
 /// The lines of each id in the order of time. Ids are in the order of their first lines.
-pub fn by_id(lines: &[Line]) -> Vec<Vec<Line>> {
+pub fn by_id(lines: &[ImportLine]) -> Vec<Vec<ImportLine>> {
     let mut places: HashMap<u64, usize> = HashMap::new();
-    let mut ids: Vec<Vec<Line>> = Vec::new();
+    let mut ids: Vec<Vec<ImportLine>> = Vec::new();
     for line in lines {
         let place = *places.entry(line.probe_id).or_insert(ids.len());
         if place == ids.len() {

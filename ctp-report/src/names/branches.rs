@@ -13,13 +13,13 @@ use std::collections::BTreeSet;
 use ctp_trace::record::{LeafKind, SiteId};
 use serde::Serialize;
 
-use crate::names::chains::{AllFunctions, Awaits};
+use crate::names::chains::{AllFunctions, AwaitChain};
 use crate::names::user_code::UserCode;
 use crate::names::{Label, label};
 
 /// A branch of a wait.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Branch {
+pub struct WaitBranch {
     /// The site of the branch alone.
     #[serde(skip)]
     pub site: SiteId,
@@ -41,7 +41,7 @@ pub struct Branch {
 
 /// A leaf for which a poll has left a waker.
 #[derive(Clone, Debug)]
-pub struct Leaf {
+pub struct RegisteredLeaf {
     /// The site of the leaf alone.
     pub site: SiteId,
     /// The functions of its chain.
@@ -50,7 +50,7 @@ pub struct Leaf {
 
 /// The leaves for which the coroutine still waits. `leaves` are all leaves with a waker, and `last` are the
 /// sites of the leaves that were polled last in some poll.
-pub fn waiting(leaves: &[Leaf], last: &BTreeSet<SiteId>) -> Vec<Leaf> {
+pub fn waiting(leaves: &[RegisteredLeaf], last: &BTreeSet<SiteId>) -> Vec<RegisteredLeaf> {
     let waiting = leaves.iter().filter(|leaf| {
         let mut lasts = leaves.iter().filter(|leaf| last.contains(&leaf.site));
         lasts.any(|last| !is_over(&leaf.all, &last.all))
@@ -90,10 +90,14 @@ fn is_body(label: &Label) -> bool {
 
 /// The place of a wait for several leaves, and each branch inside that place. `last` are the sites of the
 /// leaves that were polled last in some poll.
-pub fn place(leaves: &[Leaf], last: &BTreeSet<SiteId>, user: &UserCode) -> (Awaits, Vec<Branch>) {
-    let chains: Vec<Awaits> = leaves
+pub fn place(
+    leaves: &[RegisteredLeaf],
+    last: &BTreeSet<SiteId>,
+    user: &UserCode,
+) -> (AwaitChain, Vec<WaitBranch>) {
+    let chains: Vec<AwaitChain> = leaves
         .iter()
-        .map(|leaf| Awaits::of(&leaf.all, user))
+        .map(|leaf| AwaitChain::of(&leaf.all, user))
         .collect();
     let Some(first) = chains.first() else {
         return Default::default();
@@ -102,11 +106,11 @@ pub fn place(leaves: &[Leaf], last: &BTreeSet<SiteId>, user: &UserCode) -> (Awai
     let shared = shared.unwrap_or_default();
     let branches = leaves.iter().zip(&chains).map(|(leaf, awaits)| {
         let inside = awaits.frames.len() - shared;
-        Branch {
+        WaitBranch {
             site: leaf.site,
             functions: awaits.frames[..inside].to_vec(),
             within: awaits.within.clone(),
-            ..Branch::default()
+            ..WaitBranch::default()
         }
     });
     let branches = branches.collect();
@@ -114,10 +118,10 @@ pub fn place(leaves: &[Leaf], last: &BTreeSet<SiteId>, user: &UserCode) -> (Awai
         limited(leaves, &chains).or_else(|| (shared == 0).then(|| first_named(leaves, last)));
     let place = match main {
         Some(index) => chains[index].clone(),
-        None => Awaits {
+        None => AwaitChain {
             frames: first.frames[first.frames.len() - shared..].to_vec(),
             is_whole: chains.iter().all(|chain| chain.is_whole),
-            ..Awaits::default()
+            ..AwaitChain::default()
         },
     };
     (place, branches)
@@ -126,11 +130,11 @@ pub fn place(leaves: &[Leaf], last: &BTreeSet<SiteId>, user: &UserCode) -> (Awai
 /// The index of the leaf that waits under a time limit, which the other leaf, a timer, sets. `None` unless
 /// there are two leaves, and either the other leaf is a `Sleep`, or the chains separate in the code of a
 /// timeout.
-fn limited(leaves: &[Leaf], chains: &[Awaits]) -> Option<usize> {
+fn limited(leaves: &[RegisteredLeaf], chains: &[AwaitChain]) -> Option<usize> {
     let [left, other] = leaves else {
         return None;
     };
-    let sleeps = |awaits: &Awaits| {
+    let sleeps = |awaits: &AwaitChain| {
         let within = awaits.within.as_deref().unwrap_or_default();
         within.ends_with("::Sleep::poll")
     };
@@ -161,7 +165,7 @@ fn limited(leaves: &[Leaf], chains: &[Awaits]) -> Option<usize> {
 
 /// The index of the leaf to report if the chains have no function in common: a leaf polled last that is no
 /// timer, or else any leaf that is no timer, or else the first.
-fn first_named(leaves: &[Leaf], last: &BTreeSet<SiteId>) -> usize {
+fn first_named(leaves: &[RegisteredLeaf], last: &BTreeSet<SiteId>) -> usize {
     let found = leaves
         .iter()
         .position(|leaf| last.contains(&leaf.site) && !is_timer(leaf));
@@ -171,7 +175,7 @@ fn first_named(leaves: &[Leaf], last: &BTreeSet<SiteId>) -> usize {
 }
 
 /// Whether the leaf is a timer, by the names of its functions.
-fn is_timer(leaf: &Leaf) -> bool {
+fn is_timer(leaf: &RegisteredLeaf) -> bool {
     leaf.all.labels.iter().any(|label| {
         let function = label.function.as_deref().unwrap_or_default();
         ["Sleep", "Delay", "Timer"]
@@ -181,20 +185,20 @@ fn is_timer(leaf: &Leaf) -> bool {
 }
 
 /// How many of the outermost functions two chains have in common.
-fn shared_by(left: &Awaits, other: &Awaits) -> usize {
+fn shared_by(left: &AwaitChain, other: &AwaitChain) -> usize {
     let pairs = left.frames.iter().rev().zip(other.frames.iter().rev());
     pairs
         .take_while(|(left, other)| is_same_place(left, other))
         .count()
 }
 
-impl Branch {
+impl WaitBranch {
     /// Formats the branch as `read_frame main.rs:20 in AsyncReadExt::read_u32`.
     pub fn describe(&self) -> String {
-        let inner = Awaits {
+        let inner = AwaitChain {
             frames: self.functions.clone(),
             is_whole: true,
-            ..Awaits::default()
+            ..AwaitChain::default()
         };
         let functions = inner.describe(None).join("  <-  ");
         match (self.within.as_deref().map(label::api), functions.is_empty()) {
@@ -227,11 +231,11 @@ mod tests {
         }
     }
 
-    fn leaf(site: u32, functions: &[(&str, u32)]) -> Leaf {
+    fn leaf(site: u32, functions: &[(&str, u32)]) -> RegisteredLeaf {
         let labels = functions
             .iter()
             .map(|(function, line)| label(function, *line));
-        Leaf {
+        RegisteredLeaf {
             site: SiteId(site),
             all: AllFunctions {
                 labels: labels.collect(),
@@ -241,7 +245,7 @@ mod tests {
         }
     }
 
-    fn sites(leaves: &[Leaf], last: &[u32]) -> Vec<u32> {
+    fn sites(leaves: &[RegisteredLeaf], last: &[u32]) -> Vec<u32> {
         let last = last.iter().copied().map(SiteId).collect();
         let waiting = waiting(leaves, &last);
         waiting.iter().map(|leaf| leaf.site.0).collect()
@@ -285,7 +289,7 @@ mod tests {
         let last = BTreeSet::from([SiteId(2)]);
         let (around, branches) = place(&all, &last, &UserCode::default());
         assert_eq!(around.functions(), ["app::serve"]);
-        let branches: Vec<String> = branches.iter().map(Branch::describe).collect();
+        let branches: Vec<String> = branches.iter().map(WaitBranch::describe).collect();
         assert_eq!(
             branches,
             ["app::read_frame main.rs:20 in ReadU32", "Interval::tick"]

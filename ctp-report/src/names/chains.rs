@@ -10,7 +10,7 @@ use crate::names::{Label, label};
 
 /// An await chain, as shown on pages and in JSON documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Awaits {
+pub struct AwaitChain {
     /// Functions of the user, innermost first. Each function awaits the previous function.
     #[serde(rename = "functions")]
     pub frames: Vec<Label>,
@@ -73,7 +73,7 @@ impl AllFunctions {
     }
 }
 
-impl Awaits {
+impl AwaitChain {
     /// The part of a chain in code of the user.
     pub fn of(all: &AllFunctions, user: &UserCode) -> Self {
         let is_of_user = |label: &&Label| {
@@ -88,7 +88,7 @@ impl Awaits {
             .filter(|before_user| is_of_package(before_user) && !user.is_of_probe(before_user))
             .last();
         let frames = all.labels.iter().filter(is_of_user);
-        Awaits {
+        AwaitChain {
             within: within.and_then(|within| label::plain(within.function.as_deref()?)),
             is_whole: all.is_whole,
             outermost: None,
@@ -229,9 +229,9 @@ mod tests {
             function: Some((*function).to_owned()),
             ..Label::default()
         };
-        let mut awaits = Awaits {
+        let mut awaits = AwaitChain {
             frames: functions.iter().map(frame).collect(),
-            ..Awaits::default()
+            ..AwaitChain::default()
         };
         let leaf = awaits.take_leaf().and_then(|leaf| leaf.function);
         let frames = awaits.frames.into_iter();

@@ -6,7 +6,7 @@ use super::{Width, columns};
 
 /// Alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum Alignment {
     /// Left, for names. On narrow pages, they lose leading folders or modules.
     Left,
     /// Right, for figures, which are never shortened.
@@ -14,7 +14,7 @@ pub enum Side {
 }
 
 /// Heading and alignment of a column.
-pub type Column = (&'static str, Side);
+pub type Column = (&'static str, Alignment);
 
 /// A table, ready to be written.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -88,8 +88,8 @@ fn line(heads: &[Column], widths: &[usize], cells: &[String]) -> String {
     let padded = padded.map(|((head, width), cell)| {
         let room = " ".repeat(width.saturating_sub(columns(cell)));
         match head.1 {
-            Side::Left => format!("{cell}{room}"),
-            Side::Right => format!("{room}{cell}"),
+            Alignment::Left => format!("{cell}{room}"),
+            Alignment::Right => format!("{room}{cell}"),
         }
     });
     padded.collect::<Vec<_>>().join(GAP).trim_end().to_owned()
@@ -98,7 +98,7 @@ fn line(heads: &[Column], widths: &[usize], cells: &[String]) -> String {
 /// Shortens the widest names until the table has at most `limit` columns. `None` if that is impossible.
 fn narrowed(heads: &[Column], rows: &[Vec<String>], limit: usize) -> Option<Vec<Vec<String>>> {
     let natural = widths(heads, rows);
-    let is_name = |i: usize| heads[i].1 == Side::Left;
+    let is_name = |i: usize| heads[i].1 == Alignment::Left;
     let capped = |cap: usize| -> Vec<usize> {
         let widths = natural.iter().enumerate();
         let cap = widths.map(|(i, &width)| if is_name(i) { width.min(cap) } else { width });
@@ -123,8 +123,8 @@ fn narrowed(heads: &[Column], rows: &[Vec<String>], limit: usize) -> Option<Vec<
 fn stacked(heads: &[Column], rows: &[Vec<String>], limit: usize) -> Table {
     let row = |cells: &Vec<String>| {
         let pairs = || heads.iter().zip(cells).filter(|(_, cell)| !cell.is_empty());
-        let names = pairs().filter(|(head, _)| head.1 == Side::Left);
-        let figures = pairs().filter(|(head, _)| head.1 == Side::Right);
+        let names = pairs().filter(|(head, _)| head.1 == Alignment::Left);
+        let figures = pairs().filter(|(head, _)| head.1 == Alignment::Right);
         let items: Vec<String> = figures
             .map(|(head, cell)| format!("{} {cell}", head.0))
             .collect();
@@ -158,9 +158,9 @@ mod tests {
     use super::*;
 
     const HEADS: [Column; 3] = [
-        ("n", Side::Right),
-        ("function", Side::Left),
-        ("site", Side::Left),
+        ("n", Alignment::Right),
+        ("function", Alignment::Left),
+        ("site", Alignment::Left),
     ];
 
     fn rows() -> Vec<Vec<String>> {

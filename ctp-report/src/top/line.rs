@@ -16,7 +16,7 @@ use crate::names::Names;
 
 /// An entry of the table, in words.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Line {
+pub struct EntryText {
     /// The coroutine or task; of a group, the member that has been in its state for longest.
     pub id: u32,
     /// Whether the number is that of a task that is not recorded.
@@ -70,7 +70,7 @@ struct TaskTexts {
     waits_for: Option<String>,
 }
 
-impl Line {
+impl EntryText {
     /// Whether a text of the line matches.
     pub fn matches(&self, pattern: &Regex) -> bool {
         let texts = [self.name.as_str(), &self.function, self.verdict, self.state];
@@ -107,8 +107,8 @@ impl Tasks {
 
 impl Texts<'_> {
     /// The line of an entry.
-    pub fn line(self, entry: &Entry, row: &Row, now: Nanos) -> Line {
-        let mut line = Line {
+    pub fn line(self, entry: &Entry, row: &Row, now: Nanos) -> EntryText {
+        let mut line = EntryText {
             id: entry.id.number(),
             count: entry.count,
             verdict: entry.verdict.word(),
@@ -117,7 +117,7 @@ impl Texts<'_> {
             polls_per_s: entry.rates.polls,
             wakes_per_s: entry.rates.wakes,
             running_percent: entry.rates.running,
-            ..Line::default()
+            ..EntryText::default()
         };
         match entry.id {
             RowId::Coroutine(id) => {
@@ -130,7 +130,7 @@ impl Texts<'_> {
         line
     }
 
-    fn name_coroutine(self, line: &mut Line, coroutine: &Coroutine, since: Nanos) {
+    fn name_coroutine(self, line: &mut EntryText, coroutine: &Coroutine, since: Nanos) {
         let Texts { model, names, .. } = self;
         let site = model.trace_model.place_of(coroutine);
         // A coroutine of an ended process has not waited since.
@@ -142,7 +142,7 @@ impl Texts<'_> {
         line.waits_for = wait.and_then(|wait| resource::of_known(model, wait));
     }
 
-    fn name_task(self, line: &mut Line, id: TaskId) {
+    fn name_task(self, line: &mut EntryText, id: TaskId) {
         line.is_task = true;
         if let Some(texts) = self.tasks.0.get(&id) {
             line.name.clone_from(&texts.name);

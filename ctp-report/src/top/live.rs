@@ -7,13 +7,13 @@ use anyhow::Result;
 
 use super::input::Typed;
 use super::keys::{Action, Choices, Cursor, Key, Mode, Sizes, TextPage, scrolled};
-use super::line::Line;
+use super::line::EntryText;
 use super::order::{Entries, Entry, Order};
 use super::recorder::Recorder;
 use super::row::RowId;
 use super::screen::{self, Screen};
 use super::session::Session;
-use super::shown::Shown;
+use super::shown::ShownTable;
 use super::signals::{REACTION, Signals};
 use super::summary::Summary;
 use super::{proof, wake_chain};
@@ -24,7 +24,7 @@ use crate::load::memory;
 use crate::text::{self, List};
 
 /// What ended the table of a trace.
-enum Ended {
+enum TableEnd {
     ByUser,
     /// Another recording has the name of the trace.
     Replaced,
@@ -58,7 +58,7 @@ fn follow(config: &Config, view: &TopView, trace: &Path, signals: &Signals) -> R
     if session.followed().model.is_inspection() {
         check_filter(&config.filter)?;
     }
-    let mut shown = Shown::begin(config)?;
+    let mut shown = ShownTable::begin(config)?;
     loop {
         let mut live = Live {
             config,
@@ -71,8 +71,8 @@ fn follow(config: &Config, view: &TopView, trace: &Path, signals: &Signals) -> R
             size: (0, 0),
         };
         match live.run(&mut shown)? {
-            Ended::ByUser => return Ok(()),
-            Ended::Replaced => choices = live.choices,
+            TableEnd::ByUser => return Ok(()),
+            TableEnd::Replaced => choices = live.choices,
         }
         session = Session::open(config, view, Followed::open(config, trace)?)?;
     }
@@ -87,25 +87,25 @@ struct Live<'c> {
     /// The entries of the table, sorted as far as they are on the screen.
     entries: Entries,
     /// The lines on the screen.
-    lines: Vec<Line>,
+    lines: Vec<EntryText>,
     /// The size of the terminal, in columns and lines.
     size: (u16, u16),
 }
 
 impl Live<'_> {
-    fn run(&mut self, shown: &mut Shown) -> Result<Ended> {
+    fn run(&mut self, shown: &mut ShownTable) -> Result<TableEnd> {
         self.apply_pattern();
         let interval = Duration::from_nanos(self.view.interval.0);
         let mut next = Instant::now() + interval;
         loop {
             self.draw(shown)?;
             if !self.wait(next, shown)? {
-                return Ok(Ended::ByUser);
+                return Ok(TableEnd::ByUser);
             }
             if next <= Instant::now() {
                 next = Instant::now() + interval;
                 if self.refresh()? {
-                    return Ok(Ended::Replaced);
+                    return Ok(TableEnd::Replaced);
                 }
             }
         }
@@ -123,7 +123,7 @@ impl Live<'_> {
     }
 
     /// Waits until the next refresh, or until something must be drawn. Returns whether to go on.
-    fn wait(&mut self, next: Instant, shown: &mut Shown) -> Result<bool> {
+    fn wait(&mut self, next: Instant, shown: &mut ShownTable) -> Result<bool> {
         memory::rest();
         loop {
             if self.signals.have_arrived() {
@@ -144,13 +144,13 @@ impl Live<'_> {
         }
     }
 
-    fn has_new_size(&self, shown: &Shown) -> Result<bool> {
+    fn has_new_size(&self, shown: &ShownTable) -> Result<bool> {
         let size = shown.terminal.size()?;
         Ok(self.size != (size.width, size.height))
     }
 
     /// Takes keys. Returns whether to go on.
-    fn take_all(&mut self, keys: Vec<Key>, shown: &mut Shown) -> Result<bool> {
+    fn take_all(&mut self, keys: Vec<Key>, shown: &mut ShownTable) -> Result<bool> {
         for key in keys {
             if !self.take(key, shown)? {
                 return Ok(false);
@@ -160,7 +160,7 @@ impl Live<'_> {
     }
 
     /// Takes a key. Returns whether to go on.
-    fn take(&mut self, key: Key, shown: &mut Shown) -> Result<bool> {
+    fn take(&mut self, key: Key, shown: &mut ShownTable) -> Result<bool> {
         let visible = match self.choices.mode {
             Mode::Page(_) => screen::visible_lines(self.size.1),
             _ => screen::visible_rows(self.size.1),
@@ -187,7 +187,7 @@ impl Live<'_> {
         }
     }
 
-    fn draw(&mut self, shown: &mut Shown) -> Result<()> {
+    fn draw(&mut self, shown: &mut ShownTable) -> Result<()> {
         let size = shown.terminal.size()?;
         self.size = (size.width, size.height);
         self.select_lines();
@@ -259,7 +259,7 @@ impl Live<'_> {
     }
 
     /// Opens the page with the wakes that led to the state of a row, or of the selected row.
-    fn open_wake_chain(&mut self, row: Option<RowId>, shown: &mut Shown) -> Result<()> {
+    fn open_wake_chain(&mut self, row: Option<RowId>, shown: &mut ShownTable) -> Result<()> {
         let selected = self.selected_entry().map(|entry| entry.id);
         let Some(id) = row.or(selected) else {
             return Ok(());

@@ -22,7 +22,7 @@ pub struct Rows {
 
 /// What new records concern.
 #[derive(Debug, Default)]
-pub struct Changes {
+pub struct ChangedRows {
     /// The coroutines with new records.
     pub coroutines: HashSet<CoroutineId>,
     /// Any coroutine may have changed.
@@ -33,14 +33,14 @@ pub struct Changes {
     pub places: bool,
 }
 
-impl Changes {
+impl ChangedRows {
     /// What must be read before anything is known.
     pub fn all() -> Self {
-        Changes {
+        ChangedRows {
             everything: true,
             inspected: true,
             places: true,
-            ..Changes::default()
+            ..ChangedRows::default()
         }
     }
 
@@ -103,7 +103,7 @@ impl Rows {
     pub fn update(
         &mut self,
         model: &Model,
-        changes: &Changes,
+        changes: &ChangedRows,
         mut admit: impl FnMut(&Row) -> bool,
     ) {
         if changes.everything {

@@ -8,7 +8,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
 use super::keys::{Choices, KEYS, Mode, TextPage};
-use super::line::Line;
+use super::line::EntryText;
 use super::summary::Summary;
 use crate::text::{self, List, units};
 use columns::{ColumnKind, Placed};
@@ -18,7 +18,7 @@ pub struct Screen<'s> {
     /// The facts above the table.
     pub summary: &'s Summary,
     /// The lines of the table that are on the screen.
-    pub lines: &'s [Line],
+    pub lines: &'s [EntryText],
     /// How many entries the table has.
     pub entries: usize,
     /// What the user chose.

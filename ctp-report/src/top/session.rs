@@ -8,12 +8,12 @@ use ctp_trace::verdict::Judgement;
 use regex_lite::Regex;
 
 use super::interval::Interval;
-use super::line::{Line, Tasks, Texts};
+use super::line::{EntryText, Tasks, Texts};
 use super::order::{Entries, Entry, Order, first_entries};
 use super::pace::Pace;
 use super::row::{Rates, Row, RowId};
-use super::rows::{Changes, Rows};
-use crate::config::filter::Subject;
+use super::rows::{ChangedRows, Rows};
+use crate::config::filter::FilterSubject;
 use crate::config::{Config, TopSort, TopView};
 use crate::document;
 use crate::evidence::ignored;
@@ -72,7 +72,7 @@ impl<'c> Session<'c> {
             pattern: None,
         };
         session.followed.read_on(|_| {})?;
-        session.take(&Changes::all());
+        session.take(&ChangedRows::all());
         Ok(session)
     }
 
@@ -84,7 +84,7 @@ impl<'c> Session<'c> {
         if self.followed.progress() != Progress::GoesOn {
             return Ok(self.followed.progress());
         }
-        let mut changes = Changes::default();
+        let mut changes = ChangedRows::default();
         let damaged = self.followed.model.damage.len();
         let before = self.events();
         let progress = self.followed.read_on(|record| changes.note(record))?;
@@ -99,7 +99,7 @@ impl<'c> Session<'c> {
         Ok(progress)
     }
 
-    fn take(&mut self, changes: &Changes) {
+    fn take(&mut self, changes: &ChangedRows) {
         let end = time_of(&self.followed.model);
         if self.interval.end < end {
             let length = self.interval.end.until(end);
@@ -130,7 +130,7 @@ impl<'c> Session<'c> {
         self.filter_again();
     }
 
-    fn update_rows(&mut self, changes: &Changes) {
+    fn update_rows(&mut self, changes: &ChangedRows) {
         if changes.inspected {
             self.update_tasks();
         }
@@ -203,7 +203,7 @@ impl<'c> Session<'c> {
             && pattern.is_none_or(|pattern| line.matches(pattern))
     }
 
-    fn subject<'l>(&self, row: &Row, line: &'l Line) -> Subject<'l> {
+    fn subject<'l>(&self, row: &Row, line: &'l EntryText) -> FilterSubject<'l> {
         let thread = match row.id {
             RowId::Coroutine(id) => {
                 let coroutine = self.followed.model.trace_model.get(id);
@@ -211,7 +211,7 @@ impl<'c> Session<'c> {
             }
             RowId::Task(_) => None,
         };
-        Subject {
+        FilterSubject {
             id: line.id,
             function: &line.function,
             at: line.at.as_deref(),
@@ -242,10 +242,10 @@ impl<'c> Session<'c> {
     }
 
     /// The texts of an entry.
-    pub fn line(&self, entry: &Entry) -> Line {
+    pub fn line(&self, entry: &Entry) -> EntryText {
         match self.rows.get(entry.id) {
             Some(row) => self.texts().line(entry, row, self.interval.end),
-            None => Line::default(),
+            None => EntryText::default(),
         }
     }
 

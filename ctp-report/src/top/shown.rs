@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::load::memory;
 
 /// The terminal, which is restored when this is dropped.
-pub struct Shown {
+pub struct ShownTable {
     /// The screen.
     pub terminal: DefaultTerminal,
     /// The keys.
@@ -21,7 +21,7 @@ pub struct Shown {
     pub has_colors: bool,
 }
 
-impl Shown {
+impl ShownTable {
     /// Takes the terminal.
     ///
     /// # Errors
@@ -40,7 +40,7 @@ impl Shown {
         // Without this, a failure could leave the terminal without echo.
         let terminal = ratatui::try_init().inspect_err(|_| ratatui::restore());
         let terminal = terminal.context("cannot use the terminal for --top")?;
-        Ok(Shown {
+        Ok(ShownTable {
             terminal,
             input: Input::default(),
             has_colors,
@@ -60,7 +60,7 @@ impl Shown {
     }
 }
 
-impl Drop for Shown {
+impl Drop for ShownTable {
     fn drop(&mut self) {
         ratatui::restore();
     }

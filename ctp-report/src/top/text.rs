@@ -2,30 +2,30 @@
 
 use std::io;
 
-use super::line::Line;
+use super::line::EntryText;
 use super::summary::{Summary, rate};
-use crate::text::table::{Column, Side};
+use crate::text::table::{Alignment, Column};
 use crate::text::{Page, units};
 
 const COLUMNS: [Column; 11] = [
-    ("id", Side::Right),
-    ("verdict", Side::Left),
-    ("state", Side::Left),
-    ("for", Side::Right),
-    ("polls/s", Side::Right),
-    ("wakes/s", Side::Right),
-    ("run %", Side::Right),
-    ("name", Side::Left),
-    ("function", Side::Left),
-    ("at", Side::Left),
-    ("waits for", Side::Left),
+    ("id", Alignment::Right),
+    ("verdict", Alignment::Left),
+    ("state", Alignment::Left),
+    ("for", Alignment::Right),
+    ("polls/s", Alignment::Right),
+    ("wakes/s", Alignment::Right),
+    ("run %", Alignment::Right),
+    ("name", Alignment::Left),
+    ("function", Alignment::Left),
+    ("at", Alignment::Left),
+    ("waits for", Alignment::Left),
 ];
 
 /// Writes the counts and the table. `all` is the number of entries, of which `lines` are shown.
 pub fn page(
     page: &mut Page,
     summary: &Summary,
-    (lines, all): (&[Line], usize),
+    (lines, all): (&[EntryText], usize),
     is_grouped: bool,
 ) -> io::Result<()> {
     page.list("alive: ", "  ", ", ", &summary.states())?;
@@ -46,11 +46,11 @@ pub fn page(
 }
 
 fn columns(is_grouped: bool) -> Vec<Column> {
-    let count = is_grouped.then_some(("count", Side::Right));
+    let count = is_grouped.then_some(("count", Alignment::Right));
     count.into_iter().chain(COLUMNS).collect()
 }
 
-fn cells(line: &Line, is_grouped: bool) -> Vec<String> {
+fn cells(line: &EntryText, is_grouped: bool) -> Vec<String> {
     let count = is_grouped.then(|| units::grouped(line.count as u64));
     let cells = [
         line.id.to_string(),

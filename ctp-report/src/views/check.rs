@@ -26,7 +26,7 @@ use crate::load::{self, Input, Model};
 use crate::names::Names;
 use crate::output;
 use crate::views::check::facts::Collector;
-use crate::views::check::model::{Checked, Facts};
+use crate::views::check::model::{Checked, TraceFacts};
 
 /// Why no value is known if a filter admits no coroutine. Such a check would pass whatever happened.
 const NONE: &str = "no coroutine matches the filters";
@@ -72,7 +72,7 @@ fn check(
     let selected = selection.model(input)?;
     let longest_run = facts::longest_run((model, selection), collector.longest_run);
     let lints = collector.lints((model, names), selection);
-    let facts = Facts {
+    let facts = TraceFacts {
         model,
         selected: selected.as_ref().unwrap_or(model),
         names,

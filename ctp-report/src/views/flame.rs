@@ -18,7 +18,7 @@ use crate::evidence::selection::Selection;
 use crate::load::{self, Input, Model};
 use crate::names::Names;
 use crate::text::{escape, units};
-use crate::views::flame::model::{Folder, Stacks};
+use crate::views::flame::model::{StackFolder, Stacks};
 use crate::views::flame::samples::Samples;
 use crate::views::flame::stuck_waits::StuckWaits;
 use crate::{document, output};
@@ -28,7 +28,7 @@ use crate::{document, output};
 /// # Errors
 /// If the trace cannot be read, or a file cannot be written.
 pub fn show(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()> {
-    let (folder, (model, names, selection)) = read(config, Folder::new(view.by))?;
+    let (folder, (model, names, selection)) = read(config, StackFolder::new(view.by))?;
     let stacks = folder.finish(&model, &names, &selection);
     let message = write(&model, &stacks, view, out)?;
     if !config.json {
@@ -45,7 +45,10 @@ pub fn show(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()
 }
 
 /// Reads the trace, and adds its waits and runs to the folder.
-fn read(config: &Config, mut folder: Folder) -> Result<(Folder, (Model, Names, Selection))> {
+fn read(
+    config: &Config,
+    mut folder: StackFolder,
+) -> Result<(StackFolder, (Model, Names, Selection))> {
     let input = load::open(config)?;
     let (model, names, selection) = document::read_selected(
         config,
@@ -68,11 +71,11 @@ fn read(config: &Config, mut folder: Folder) -> Result<(Folder, (Model, Names, S
 /// # Errors
 /// If the trace cannot be read.
 fn marked(
-    folder: Folder,
+    folder: StackFolder,
     input: &Input,
     stuck: StuckWaits,
     selection: &Selection,
-) -> Result<Folder> {
+) -> Result<StackFolder> {
     if stuck.is_empty() {
         return Ok(folder);
     }
@@ -93,7 +96,7 @@ pub fn export(config: &Config, view: &ProfileView, out: &mut dyn Write) -> Resul
     if view.format == ProfileFormat::Pprof {
         output::refuse_terminal(view.output.as_deref(), "pprof")?;
     }
-    let (folder, (model, names, selection)) = read(config, Folder::of_all())?;
+    let (folder, (model, names, selection)) = read(config, StackFolder::of_all())?;
     document::notice(names.misses());
     let samples = Samples::of(folder, (&model, &names), &selection);
     if samples.0.is_empty() {
@@ -134,7 +137,7 @@ fn write_profile(
 /// # Errors
 /// If the trace cannot be read again, or the graph cannot be drawn.
 pub fn draw_waits(
-    folder: Folder,
+    folder: StackFolder,
     (input, model, names): (&Input, &Model, &Names),
     earlier: Option<&Model>,
     selection: &Selection,

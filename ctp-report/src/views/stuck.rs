@@ -91,7 +91,7 @@ pub fn report(
         unrecorded::with_tasks(coroutines, model, &tasks)
     };
     document::write_to(output, config, (model, names), fields, |page| {
-        let shown = text::Shown {
+        let shown = text::ShownGroups {
             groups: &groups,
             deadlocks: &deadlocks,
             pool: &pool,

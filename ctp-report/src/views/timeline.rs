@@ -18,7 +18,7 @@ use crate::load::{self, Input, Model};
 use crate::names::Names;
 use crate::time_scale::Scale;
 use crate::views::timeline::model::ObservedPopulation;
-use crate::views::timeline::svg::{Chart, Drawn};
+use crate::views::timeline::svg::{Drawn, TimelineChart};
 use crate::{document, output};
 
 /// Writes the timeline to a file.
@@ -106,7 +106,7 @@ impl Population {
         let alive = alive.into_iter().filter(|member| selected.has(member.id));
         let selection = model::pick(alive, observed, &scale, crashed);
         let (rows, arrows) = model::collect(input.reader()?, &selection, &scale);
-        let chart = Chart {
+        let chart = TimelineChart {
             rows: &rows,
             arrows: &arrows,
             model,

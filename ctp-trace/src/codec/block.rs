@@ -17,7 +17,7 @@ use crate::record::{Event, PollWakers, SiteId, WaitKind, WaitMarks};
 use expectation::Expectation;
 
 pub(crate) use decode::decode;
-pub(crate) use encode::Encoder;
+pub(crate) use encode::BlockEncoder;
 
 /// Low bits of a control byte: the kind of row. Rows of events have the code of the event's kind.
 const KIND: u8 = 0x07;

@@ -19,12 +19,12 @@ const PART_BYTES: usize = 512;
 pub(crate) struct Payload {
     pub(crate) bytes: Vec<u8>,
     /// The end of each part except the last.
-    cuts: Vec<(usize, Sort)>,
+    cuts: Vec<(usize, PartKind)>,
 }
 
 /// The typical content of a part.
 #[derive(Clone, Copy)]
-pub(crate) enum Sort {
+pub(crate) enum PartKind {
     /// Contains many repeated sequences.
     Text,
     /// Some bytes are more frequent than others, but sequences do not repeat.
@@ -38,15 +38,15 @@ impl Payload {
     }
 
     /// Ends a part of this sort. Small parts are merged with the next, because each part costs a header.
-    pub(crate) fn cut(&mut self, sort: Sort) {
+    pub(crate) fn cut(&mut self, sort: PartKind) {
         let before = self.cuts.last().map_or(0, |(end, _)| *end);
         if self.bytes.len() - before >= PART_BYTES {
             self.cuts.push((self.bytes.len(), sort));
         }
     }
 
-    pub(crate) fn parts(&self) -> impl Iterator<Item = (&[u8], Sort)> {
-        let last = (self.bytes.len(), Sort::Text);
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (&[u8], PartKind)> {
+        let last = (self.bytes.len(), PartKind::Text);
         let mut begin = 0;
         let ends = self.cuts.iter().copied().chain([last]);
         let parts = ends
@@ -87,11 +87,11 @@ impl Compressors {
     pub(crate) fn compress(
         &mut self,
         part: &[u8],
-        sort: Sort,
+        sort: PartKind,
         out: &mut [u8],
     ) -> io::Result<usize> {
         match sort {
-            Sort::Noise if self.is_noise(part, out) => self.noise.compress_to_buffer(part, out),
+            PartKind::Noise if self.is_noise(part, out) => self.noise.compress_to_buffer(part, out),
             _ => self.text.compress_to_buffer(part, out),
         }
     }
@@ -141,13 +141,15 @@ mod tests {
                 .expect("it shrinks")
         };
         let (noise, regular) = (steps(true), steps(false));
-        let least = length(&regular, Sort::Text);
-        assert_eq!(length(&regular, Sort::Noise), least);
-        let of_noise: Vec<_> = (0..A_TRIAL).map(|_| length(&noise, Sort::Noise)).collect();
-        let of_regular: Vec<_> = (0..A_TRIAL)
-            .map(|_| length(&regular, Sort::Noise))
+        let least = length(&regular, PartKind::Text);
+        assert_eq!(length(&regular, PartKind::Noise), least);
+        let of_noise: Vec<_> = (0..A_TRIAL)
+            .map(|_| length(&noise, PartKind::Noise))
             .collect();
-        let searched = length(&noise, Sort::Text);
+        let of_regular: Vec<_> = (0..A_TRIAL)
+            .map(|_| length(&regular, PartKind::Noise))
+            .collect();
+        let searched = length(&noise, PartKind::Text);
         assert_eq!(of_noise[0], searched, "it goes by what was there before");
         assert!(of_noise.last().is_some_and(|length| *length < searched));
         assert_eq!(of_regular.last(), Some(&least));

@@ -4,7 +4,7 @@
 
 use super::blocks::{Block, Blocker};
 use super::coroutine::Coroutine;
-use super::holds::{Held, Holding};
+use super::holds::{HeldResource, Holding};
 use super::lock_queue::{FirstWaiters, is_lock};
 use super::resources::closings::{self, Resource};
 use super::{ProcessId, TraceModel};
@@ -222,7 +222,7 @@ impl TraceModel {
     }
 
     /// Why the acquirers of a lock may not be its holders.
-    fn caveat_of_holders(&self, coroutine: &Coroutine, held: &Held) -> Option<Caveat> {
+    fn caveat_of_holders(&self, coroutine: &Coroutine, held: &HeldResource) -> Option<Caveat> {
         let since = held.holders.iter().map(|holder| holder.at).min()?;
         match () {
             () if !self.is_recorded_since(coroutine, since) => Some(Caveat::Incomplete),

@@ -29,17 +29,17 @@ pub(super) struct Branches {
     /// Later polls of coroutines, which are kept until their branches have been examined.
     deferred: DeferredPolls,
     /// The ended waits at the place of each branch.
-    ended: Map<SiteId, EndedWaits>,
+    ended: Map<SiteId, EndedBranchWaits>,
 }
 
 /// The ended waits for a branch.
 #[derive(Clone, Debug, Default)]
-struct EndedWaits {
+struct EndedBranchWaits {
     lengths: Histogram,
     latest_end: Nanos,
 }
 
-impl EndedWaits {
+impl EndedBranchWaits {
     fn add(&mut self, wait: &EndedWait) {
         self.lengths.add(wait.length);
         self.latest_end = self.latest_end.max(wait.end);
@@ -186,7 +186,7 @@ impl Branches {
 
     /// The ended waits for a branch.
     pub(super) fn past(&self, site: SiteId) -> Option<Past> {
-        self.ended.get(&site).map(EndedWaits::past)
+        self.ended.get(&site).map(EndedBranchWaits::past)
     }
 
     /// Since when a coroutine has waited for each branch.

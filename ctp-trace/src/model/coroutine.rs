@@ -10,7 +10,7 @@ mod wakes;
 use super::families::{FamilyId, Parent};
 use super::named::GroupKey;
 use super::names::NameId;
-use super::site::Places;
+use super::site::WaitSites;
 use super::wakers::Woken;
 use crate::record::{
     Birth, CoroutineId, CoroutineKind, Dialect, Event, EventCounts, EventKind, LeafKind, Nanos,
@@ -182,7 +182,7 @@ impl Coroutine {
     }
 
     /// Notes a call of `wake()` for the coroutine that a thread recorded.
-    pub(super) fn called(&mut self, call: Woken, places: &mut Places) {
+    pub(super) fn called(&mut self, call: Woken, places: &mut WaitSites) {
         let suspend = suspend_of(self.last.as_ref(), &self.account);
         self.wakes.note_call(call, suspend);
         self.waits.count_waker(&call, places);
@@ -248,7 +248,7 @@ impl Coroutine {
     }
 
     /// Marks all sites that the coroutine visited as uncertain, if events of it are missing.
-    pub(super) fn distrust_sites(&self, places: &mut Places) {
+    pub(super) fn distrust_sites(&self, places: &mut WaitSites) {
         if self.account.misses_events() {
             places.mark_approximate(&self.waits.visited.sites);
         }

@@ -8,11 +8,11 @@ use crate::record::{CoroutineId, CoroutineStack};
 
 /// The latest call stack of each coroutine.
 #[derive(Clone, Debug, Default)]
-pub(super) struct CoroutineStacks {
+pub(super) struct LatestStacks {
     stacks: BTreeMap<CoroutineId, CoroutineStack>,
 }
 
-impl CoroutineStacks {
+impl LatestStacks {
     pub(super) fn note(&mut self, stack: &CoroutineStack) {
         self.stacks.insert(stack.coroutine, stack.clone());
     }

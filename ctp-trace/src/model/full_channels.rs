@@ -75,13 +75,13 @@ impl KnownCallers {
 
 /// For each coroutine, the coroutines that it has woken and that have not ended.
 #[derive(Debug, Default)]
-struct WokenBy {
+struct WokenCoroutines {
     known: Map<CoroutineId, Vec<CoroutineId>>,
     /// Coroutines that any coroutine may have woken.
     by_any: Vec<CoroutineId>,
 }
 
-impl WokenBy {
+impl WokenCoroutines {
     fn note(&mut self, woken: CoroutineId, callers: &KnownCallers) {
         if callers.has_more {
             self.by_any.push(woken);
@@ -146,7 +146,7 @@ impl TraceModel {
         if senders.is_empty() {
             return Senders::default();
         }
-        let mut woken = WokenBy::default();
+        let mut woken = WokenCoroutines::default();
         for other in &alive {
             if let Some(callers) = self.callers.0.get(&other.id) {
                 woken.note(other.id, callers);

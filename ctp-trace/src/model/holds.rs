@@ -62,7 +62,7 @@ impl Holding {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Holds {
-    of: Map<Resource, Held>,
+    of: Map<Resource, HeldResource>,
     /// How often each coroutine holds each resource.
     own: BTreeMap<(CoroutineId, Resource), usize>,
     /// Coroutines with a lock that another coroutine or thread released. Either they end now, or the lock was
@@ -78,7 +78,7 @@ pub(super) struct Holds {
 
 /// The holders of a resource.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Held {
+pub(super) struct HeldResource {
     pub holders: Vec<Holding>,
     /// The resource has had several holders at once since it was last free.
     pub shared: bool,
@@ -96,7 +96,7 @@ pub(super) struct Held {
 
 /// The present holders of a resource.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Holders<'a> {
+pub(super) struct PresentHolders<'a> {
     /// The holders that are recorded.
     pub holders: &'a [Holding],
     /// Whether these are all holders.
@@ -238,25 +238,25 @@ impl Holds {
         }
     }
 
-    pub(super) fn get(&self, resource: &Resource) -> Option<&Held> {
+    pub(super) fn get(&self, resource: &Resource) -> Option<&HeldResource> {
         let held = self.of.get(resource)?;
         let is_recorded = held.others == 0 && !held.holders.is_empty();
         is_recorded.then_some(held)
     }
 
     /// What is known of the resource, whether it is held or not.
-    pub(super) fn known(&self, resource: &Resource) -> Option<&Held> {
+    pub(super) fn known(&self, resource: &Resource) -> Option<&HeldResource> {
         self.of.get(resource)
     }
 
-    pub(super) fn held(&mut self, resource: &Resource) -> Option<&mut Held> {
+    pub(super) fn held(&mut self, resource: &Resource) -> Option<&mut HeldResource> {
         self.of.get_mut(resource)
     }
 
     /// The holders of the resource, even if some are unknown. `None` if no acquire is recorded.
-    pub(super) fn all_holders(&self, resource: &Resource) -> Option<Holders<'_>> {
+    pub(super) fn all_holders(&self, resource: &Resource) -> Option<PresentHolders<'_>> {
         let held = self.of.get(resource)?;
-        Some(Holders {
+        Some(PresentHolders {
             holders: &held.holders,
             are_known: held.others == 0,
             are_several: held.shared || 0 < held.others,
@@ -310,7 +310,7 @@ impl Holds {
     }
 }
 
-impl Held {
+impl HeldResource {
     fn is_free(&self) -> bool {
         self.holders.is_empty() && self.others == 0
     }

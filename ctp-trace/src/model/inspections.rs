@@ -16,7 +16,7 @@ use crate::record::{
 };
 
 pub use evidence::{JudgedTask, innermost};
-pub use threads::{InspectedThreads, KnownThread, ThreadActivity, ThreadFacts};
+pub use threads::{KnownThread, KnownThreads, ThreadActivity, ThreadFacts};
 
 /// The inspections of all processes.
 #[derive(Clone, Debug, Default)]
@@ -42,8 +42,8 @@ pub struct InspectedProcess {
     /// What the last inspection could not read or understand.
     pub gaps: Vec<String>,
     /// The threads by all inspections.
-    pub by_thread: InspectedThreads,
-    unfinished: Unfinished,
+    pub by_thread: KnownThreads,
+    unfinished: UnfinishedInspection,
 }
 
 /// When an inspection was made.
@@ -68,7 +68,7 @@ pub struct Inspected<T> {
 
 /// Records of an inspection that is not complete yet.
 #[derive(Clone, Debug, Default)]
-struct Unfinished {
+struct UnfinishedInspection {
     began: Nanos,
     only_threads: bool,
     tasks: Vec<InspectedTask>,
@@ -77,7 +77,7 @@ struct Unfinished {
 
 impl TraceModel {
     /// The processes of which threads were inspected, alone or with the tasks.
-    pub fn inspected_threads(&self) -> impl Iterator<Item = (ProcessId, &InspectedThreads)> {
+    pub fn inspected_threads(&self) -> impl Iterator<Item = (ProcessId, &KnownThreads)> {
         let all = self.inspections.processes.iter();
         all.map(|(id, process)| (*id, &process.by_thread))
             .filter(|(_, threads)| !threads.times.is_empty())
@@ -115,10 +115,10 @@ impl Inspections {
         match record {
             Record::Inspection(begin) => {
                 let process = self.processes.entry(begin.process).or_default();
-                process.unfinished = Unfinished {
+                process.unfinished = UnfinishedInspection {
                     began: begin.at,
                     only_threads: begin.only_threads,
-                    ..Unfinished::default()
+                    ..UnfinishedInspection::default()
                 };
                 process.core_file.clone_from(&begin.core_file);
             }

@@ -17,7 +17,7 @@ use crate::verdict::{ENOUGH, Level, Past};
 
 /// Ended waits of several sites.
 #[derive(Clone, Debug, Default)]
-struct EndedWaits {
+struct EndedSiteWaits {
     waits: Histogram,
     active: Nanos,
 }
@@ -45,10 +45,10 @@ impl LeafKey {
 /// The history at every level, computed once for many verdicts.
 #[derive(Debug, Default)]
 pub struct Levels {
-    lines: Map<(LineId, WaitKind), EndedWaits>,
-    inner_calls: Map<(ProcessId, Box<[u64]>, WaitKind), EndedWaits>,
+    lines: Map<(LineId, WaitKind), EndedSiteWaits>,
+    inner_calls: Map<(ProcessId, Box<[u64]>, WaitKind), EndedSiteWaits>,
     names: Map<GroupKey, Total>,
-    leaves: Map<LeafKey, EndedWaits>,
+    leaves: Map<LeafKey, EndedSiteWaits>,
     /// For each spawn site, where all of its coroutines wait, except those that have ended; `None` if not
     /// all wait, or not at the same site.
     gathered: Map<SiteId, Option<(SiteId, WaitKind)>>,
@@ -58,7 +58,7 @@ pub struct Levels {
     by_name: ByName,
 }
 
-impl EndedWaits {
+impl EndedSiteWaits {
     fn add(&mut self, stats: &SiteStats) {
         self.waits.merge(&stats.waits);
         self.active = self.active.max(stats.latest_end);
@@ -177,7 +177,7 @@ impl TraceModel {
 
     fn coarser(&self, coroutine: &Coroutine, wait: &Event, levels: &Levels) -> [Past; 5] {
         let sites_count = !coroutine.account.is_summed_up();
-        let of_sites = |ended: Option<&EndedWaits>, level| {
+        let of_sites = |ended: Option<&EndedSiteWaits>, level| {
             let ended = ended.filter(|_| sites_count);
             ended.map_or_else(Past::default, |ended| ended.past(level))
         };
@@ -196,7 +196,7 @@ impl TraceModel {
 
     /// The ended waits with the same innermost calls as this wait, for the largest number of calls with
     /// which there are enough waits.
-    fn inner_calls_of<'a>(&self, wait: &Event, levels: &'a Levels) -> Option<&'a EndedWaits> {
+    fn inner_calls_of<'a>(&self, wait: &Event, levels: &'a Levels) -> Option<&'a EndedSiteWaits> {
         let all = self.lines.inner_calls(wait.site);
         let mut matching = all.filter_map(|(process, calls)| {
             let key = (process, calls.into(), wait.wait);

@@ -35,13 +35,13 @@ type Companions = (FamilyId, SiteId, WaitKind);
 pub(super) struct Newest {
     at_places: Map<Companions, Counts>,
     /// Per family, the coroutines that were born after all ended coroutines of the family.
-    of_families: Map<FamilyId, Held>,
+    of_families: Map<FamilyId, FamilyWaits>,
 }
 
 /// How many of the newest coroutines of a family wait for what others of the family may have, such as
 /// connections of a pool. Each has waited far longer than the ended coroutines of the family lived.
 #[derive(Clone, Copy, Debug, Default)]
-struct Held {
+struct FamilyWaits {
     coroutines: u64,
     /// Other coroutines are among the newest, and these may still continue.
     may_continue: bool,

@@ -2,7 +2,7 @@
 
 use super::TraceModel;
 use super::coroutine::Coroutine;
-use super::holds::{Held, Holding, Holds};
+use super::holds::{HeldResource, Holding, Holds};
 use super::resources::closings::{self, Resource};
 use crate::hash::Map;
 use crate::record::{CoroutineId, Event, EventKind, Nanos, WaitKind};
@@ -81,7 +81,7 @@ impl Holds {
     }
 }
 
-impl Held {
+impl HeldResource {
     /// The last holder, if the lock was released to a waiter that has not acquired it since. Without a
     /// waiter at the time of the release, a holder that records nothing has taken the lock since.
     pub(super) fn released_to(&self, first: Option<&(Nanos, CoroutineId)>) -> Option<Holding> {

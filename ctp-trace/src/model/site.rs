@@ -104,14 +104,14 @@ impl SiteStats {
 
 /// The sites, each with one kind of wait, up to [`MAX_SITES`].
 #[derive(Clone, Debug, Default)]
-pub(super) struct Places {
+pub(super) struct WaitSites {
     pub(super) sites: Vec<SiteStats>,
     index: Map<(SiteId, WaitKind), u32>,
     /// The site that was accessed last, because many consecutive waits are at the same site.
     latest: u32,
 }
 
-impl Places {
+impl WaitSites {
     /// Returns the index in `sites` of the entry for this site and kind of wait. Adds the entry if there
     /// is none.
     pub(super) fn number(&mut self, site: SiteId, wait: WaitKind) -> u32 {
@@ -164,7 +164,7 @@ impl Places {
         self.by_number(number)
     }
 
-    /// The site with a number from [`Places::number`].
+    /// The site with a number from [`WaitSites::number`].
     pub(super) fn by_number(&mut self, number: u32) -> &mut SiteStats {
         &mut self.sites[number as usize]
     }
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn excess_sites_count_as_the_unknown_site() {
-        let mut places = Places::default();
+        let mut places = WaitSites::default();
         let most = MAX_SITES as u32;
         for site in 1..=2 * most {
             places.at(SiteId(site), WaitKind::Lock).events += 1;

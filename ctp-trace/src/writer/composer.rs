@@ -23,7 +23,7 @@ use crate::record::{Birth, End, Event, Record, Start};
 pub struct Composer {
     definitions: [Definitions; DEFINITIONS.len()],
     births: Births,
-    block: block::Encoder,
+    block: block::BlockEncoder,
     scratch: Vec<u8>,
     made: VecDeque<RawChunk>,
     used: Vec<Payload>,
@@ -47,7 +47,7 @@ impl Composer {
         Composer {
             definitions: DEFINITIONS.map(Definitions::new),
             births: Births::default(),
-            block: block::Encoder::new(),
+            block: block::BlockEncoder::new(),
             scratch: Vec::new(),
             made: VecDeque::from([RawChunk::new(START, payload)]),
             used: Vec::new(),
@@ -137,7 +137,7 @@ impl Composer {
     }
 
     #[inline(always)]
-    fn row(&mut self, add: impl FnOnce(&mut block::Encoder)) {
+    fn row(&mut self, add: impl FnOnce(&mut block::BlockEncoder)) {
         add(&mut self.block);
         if self.block.is_full() {
             self.cut();

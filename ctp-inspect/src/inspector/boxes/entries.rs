@@ -7,8 +7,8 @@ use ctp_trace::record::{
 };
 
 use super::parts::{OwnBox, Parts};
-use crate::awaits::{Awaits, BoxedFuture, BoxedState};
-use crate::boxed::held::Held;
+use crate::awaits::{AwaitReader, BoxedFuture, BoxedState};
+use crate::boxed::held::HeldFutures;
 use crate::boxed::live::LiveBox;
 use crate::boxed::owners::{Holder, TaskMemory};
 use crate::finder::{FoundTask, TaskLayout};
@@ -35,7 +35,7 @@ impl Entries {
     /// Reads these futures. `numbers` has the tasks by address.
     pub(super) fn read(
         target: &dyn Target,
-        awaits: &Awaits,
+        awaits: &AwaitReader,
         boxes: Vec<OwnBox>,
         numbers: &HashMap<u64, TaskId>,
     ) -> Self {
@@ -83,10 +83,10 @@ impl Entries {
     }
 
     /// Leaves out the futures whose boxes are only remains of boxes by now.
-    pub(super) fn retain_held(&mut self, read: (&dyn Target, &Awaits), tasks: &TaskMemory) {
+    pub(super) fn retain_held(&mut self, read: (&dyn Target, &AwaitReader), tasks: &TaskMemory) {
         let boxes = self.entries.values().map(|entry| entry.own.live.clone());
         let mut boxes: Vec<LiveBox> = boxes.collect();
-        Held::of(read, tasks, &boxes).retain(&mut boxes);
+        HeldFutures::of(read, tasks, &boxes).retain(&mut boxes);
         let held: BTreeSet<u64> = boxes.iter().map(|live| live.address).collect();
         self.entries.retain(|address, _| held.contains(address));
     }

@@ -10,7 +10,7 @@ use std::ops::Range;
 use ctp_trace::record::TaskId;
 
 use super::entries::Entries;
-use crate::awaits::{Awaits, TaskFuture};
+use crate::awaits::{AwaitReader, TaskFuture};
 use crate::boxed::owners::{Holder, TaskMemory};
 use crate::glibc_heap::Heaps;
 use crate::target::Target;
@@ -21,7 +21,7 @@ const MAX_BYTES: u64 = 1 << 16;
 /// Reads tasks for the second time.
 pub(super) struct Recheck<'r> {
     pub(super) target: &'r dyn Target,
-    pub(super) awaits: &'r Awaits,
+    pub(super) awaits: &'r AwaitReader,
     /// The tasks by address.
     pub(super) numbers: &'r HashMap<u64, TaskId>,
     pub(super) tasks: &'r TaskMemory,

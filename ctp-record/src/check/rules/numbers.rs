@@ -3,11 +3,11 @@
 use ctp_nostd::dialect::Dialect;
 use ctp_nostd::layout::SLOTS;
 
-use super::Judged::{self, Broken, Kept, NotSeen};
-use super::Pair;
+use super::ReadingPair;
+use super::RuleVerdict::{self, Broken, Kept, NotSeen};
 use crate::check::station_reading::{Fall, StationReading};
 
-pub(super) fn dialect(pair: &Pair<'_>) -> Judged {
+pub(super) fn dialect(pair: &ReadingPair<'_>) -> RuleVerdict {
     match pair.now.dialect {
         None => NotSeen,
         Some(Dialect::PerSlot) => Kept,
@@ -18,7 +18,7 @@ pub(super) fn dialect(pair: &Pair<'_>) -> Judged {
     }
 }
 
-pub(super) fn forward(pair: &Pair<'_>) -> Judged {
+pub(super) fn forward(pair: &ReadingPair<'_>) -> RuleVerdict {
     match (pair.now.fell.or(fall_before(pair)), pair.before) {
         (Some((slot, was, is)), _) => Broken(format!("slot {slot}: seq was {was}, then {is}")),
         (None, Some(before)) => no_repetition(before, pair.now),
@@ -26,14 +26,14 @@ pub(super) fn forward(pair: &Pair<'_>) -> Judged {
     }
 }
 
-fn fall_before(pair: &Pair<'_>) -> Option<Fall> {
+fn fall_before(pair: &ReadingPair<'_>) -> Option<Fall> {
     let before = pair.before?.seqs_after;
     let mut changes = (0..SLOTS).map(|slot| (slot, before[slot], pair.now.seqs[slot]));
     changes.find(|(_, was, is)| is < was)
 }
 
 /// Two different events with the same number prove that the number was reused in between.
-fn no_repetition(before: &StationReading, now: &StationReading) -> Judged {
+fn no_repetition(before: &StationReading, now: &StationReading) -> RuleVerdict {
     let rewritten = now.events.iter().find(|(n, epoch)| {
         let same = before.events.iter().find(|(known, _)| known == n);
         same.is_some_and(|(_, was)| was != epoch)
@@ -46,7 +46,7 @@ fn no_repetition(before: &StationReading, now: &StationReading) -> Judged {
 }
 
 /// At any instant the slots hold the newest event and the seven before it.
-pub(super) fn no_gap(pair: &Pair<'_>) -> Judged {
+pub(super) fn no_gap(pair: &ReadingPair<'_>) -> RuleVerdict {
     let is_sure = pair.now.is_still && !pair.is_jumbled;
     let Some(newest) = pair.now.newest().filter(|_| is_sure) else {
         return NotSeen;
@@ -69,7 +69,7 @@ pub(super) fn no_gap(pair: &Pair<'_>) -> Judged {
 }
 
 /// A slot must not be odd if a later event was already complete at the earlier reading.
-pub(super) fn even(pair: &Pair<'_>) -> Judged {
+pub(super) fn even(pair: &ReadingPair<'_>) -> RuleVerdict {
     let is_numbered = pair.now.dialect == Some(Dialect::PerSlot) && !pair.is_jumbled;
     let before = pair.before.filter(|_| is_numbered);
     let Some(newest) = before.and_then(StationReading::newest_whole) else {
@@ -87,7 +87,7 @@ pub(super) fn even(pair: &Pair<'_>) -> Judged {
     })
 }
 
-pub(super) fn single_writer(pair: &Pair<'_>) -> Judged {
+pub(super) fn single_writer(pair: &ReadingPair<'_>) -> RuleVerdict {
     if !pair.now.is_still || pair.is_jumbled || pair.now.dialect != Some(Dialect::PerSlot) {
         return NotSeen;
     }
@@ -112,7 +112,7 @@ pub(super) fn single_writer(pair: &Pair<'_>) -> Judged {
 
 /// A writer stores the event and then the head, which counts it. At any instant the head is therefore the index of the
 /// newest event, or one more. If the coroutine is dead, the head must be one more.
-pub(super) fn head(pair: &Pair<'_>) -> Judged {
+pub(super) fn head(pair: &ReadingPair<'_>) -> RuleVerdict {
     let now = pair.now;
     let Some(newest) = now.newest().filter(|_| now.is_extended()) else {
         return NotSeen;

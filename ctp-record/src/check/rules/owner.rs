@@ -2,10 +2,10 @@
 
 use ctp_nostd::layout::Interned;
 
-use super::Judged::{self, Broken, Kept, NotSeen};
-use super::Pair;
+use super::ReadingPair;
+use super::RuleVerdict::{self, Broken, Kept, NotSeen};
 
-pub(super) fn id(pair: &Pair<'_>) -> Judged {
+pub(super) fn id(pair: &ReadingPair<'_>) -> RuleVerdict {
     match (pair.now.dialect, pair.now.raw.probe_id) {
         (None, _) => NotSeen,
         (_, 0) => Broken("the station has events and probe_id 0".to_owned()),
@@ -13,7 +13,7 @@ pub(super) fn id(pair: &Pair<'_>) -> Judged {
     }
 }
 
-pub(super) fn is_dead(pair: &Pair<'_>) -> Judged {
+pub(super) fn is_dead(pair: &ReadingPair<'_>) -> RuleVerdict {
     let before = pair.before.filter(|before| {
         let (before, now) = (&before.raw, &pair.now.raw);
         (before.probe_id, before.generation) == (now.probe_id, now.generation)
@@ -33,7 +33,7 @@ pub(super) fn is_dead(pair: &Pair<'_>) -> Judged {
     }
 }
 
-pub(super) fn free_bytes(pair: &Pair<'_>) -> Judged {
+pub(super) fn free_bytes(pair: &ReadingPair<'_>) -> RuleVerdict {
     match pair.now.used {
         _ if pair.now.is_extended() || pair.now.dialect.is_none() => NotSeen,
         Some((word, Some(slot), value)) => Broken(format!("slot {slot}: {word} is {value:#x}")),
@@ -42,7 +42,7 @@ pub(super) fn free_bytes(pair: &Pair<'_>) -> Judged {
     }
 }
 
-pub(super) fn extension(pair: &Pair<'_>) -> Judged {
+pub(super) fn extension(pair: &ReadingPair<'_>) -> RuleVerdict {
     let still = pair.now.is_still && pair.now.is_extended();
     let Some(identity) = pair.now.identity.as_ref().filter(|_| still) else {
         return NotSeen;
@@ -66,7 +66,7 @@ pub(super) fn extension(pair: &Pair<'_>) -> Judged {
     }
 }
 
-pub(super) fn sites(pair: &Pair<'_>) -> Judged {
+pub(super) fn sites(pair: &ReadingPair<'_>) -> RuleVerdict {
     let mut judged = NotSeen;
     let region = &pair.region;
     let entries = region.sites.len() + region.chains.len();
@@ -79,7 +79,7 @@ pub(super) fn sites(pair: &Pair<'_>) -> Judged {
     judged
 }
 
-pub(super) fn names(pair: &Pair<'_>) -> Judged {
+pub(super) fn names(pair: &ReadingPair<'_>) -> RuleVerdict {
     match pair.now.name() {
         None => NotSeen,
         Some(id) => match fault_of(

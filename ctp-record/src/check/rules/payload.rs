@@ -3,8 +3,8 @@
 use ctp_nostd::layout::SLOTS;
 use ctp_nostd::slot::{Epoch, EventKind};
 
-use super::Judged::{self, Broken, Kept, NotSeen};
-use super::Pair;
+use super::ReadingPair;
+use super::RuleVerdict::{self, Broken, Kept, NotSeen};
 use super::numbers::no_gap;
 use crate::check::threads::LARGEST_TID;
 
@@ -12,14 +12,14 @@ use crate::check::threads::LARGEST_TID;
 const LEEWAY_NS: u64 = 10_000_000;
 
 /// Accepts the clock of the program's time namespace, too.
-pub(super) fn clock(pair: &Pair<'_>) -> Judged {
+pub(super) fn clock(pair: &ReadingPair<'_>) -> RuleVerdict {
     match clock_ahead(pair, 0) {
         Broken(_) if clock_ahead(pair, pair.ahead_ns) == Kept => Kept,
         judged => judged,
     }
 }
 
-fn clock_ahead(pair: &Pair<'_>, ahead_ns: i64) -> Judged {
+fn clock_ahead(pair: &ReadingPair<'_>, ahead_ns: i64) -> RuleVerdict {
     let times = pair
         .now
         .events
@@ -40,7 +40,7 @@ fn clock_ahead(pair: &Pair<'_>, ahead_ns: i64) -> Judged {
     }
 }
 
-pub(super) fn time_order(pair: &Pair<'_>) -> Judged {
+pub(super) fn time_order(pair: &ReadingPair<'_>) -> RuleVerdict {
     // Without a known order of events, their times cannot be compared.
     if no_gap(pair) != Kept {
         return NotSeen;
@@ -56,7 +56,7 @@ pub(super) fn time_order(pair: &Pair<'_>) -> Judged {
     }
 }
 
-pub(super) fn thread(pair: &Pair<'_>) -> Judged {
+pub(super) fn thread(pair: &ReadingPair<'_>) -> RuleVerdict {
     let mut events = pair.now.events.iter();
     match events.find(|(_, epoch)| !(1..=LARGEST_TID).contains(&epoch.tid)) {
         Some((n, epoch)) => Broken(format!("event {n} has tid {}", epoch.tid)),
@@ -65,7 +65,7 @@ pub(super) fn thread(pair: &Pair<'_>) -> Judged {
     }
 }
 
-pub(super) fn is_active(pair: &Pair<'_>) -> Judged {
+pub(super) fn is_active(pair: &ReadingPair<'_>) -> RuleVerdict {
     let now = pair.now;
     let bytes = now.raw.is_active;
     let fault = match bytes.iter().position(|byte| *byte > 1) {
@@ -116,7 +116,7 @@ fn contradicts(epoch: &Epoch) -> bool {
 }
 
 /// Events must carry their station's generation and a kind.
-pub(super) fn kind(pair: &Pair<'_>) -> Judged {
+pub(super) fn kind(pair: &ReadingPair<'_>) -> RuleVerdict {
     let now = pair.now;
     let Some(owner) = now.identity.filter(|_| now.is_still && now.is_extended()) else {
         return NotSeen;

@@ -4,11 +4,11 @@ use ctp_nostd::lane::{Copied, Payload, ThreadEventKind};
 use ctp_nostd::layout::SLOTS;
 
 use super::{LaneEntry, Step, TimeLimit};
-use crate::harvest::cell::Cell;
+use crate::harvest::cell::StationMemo;
 use crate::harvest::{Harvest, Pass, convert};
 
 /// The result of taking a record.
-enum Outcome {
+enum TakeOutcome {
     Taken,
     /// The coroutine's event before the record's event has not been read.
     Early,
@@ -69,7 +69,7 @@ impl Harvest {
         self.take_some(index, u64::MAX, 1, |harvest, records| {
             for copied in records {
                 harvest.recover_events_before(&LaneEntry::of(copied).payload, pass);
-                if let Outcome::Early = harvest.take_unusual(index, copied, pass) {
+                if let TakeOutcome::Early = harvest.take_unusual(index, copied, pass) {
                     harvest.totals.quarantined += 1;
                 }
             }
@@ -110,7 +110,7 @@ impl Harvest {
             let Some(copied) = records.get(taken) else {
                 return taken;
             };
-            if let Outcome::Early = self.take_unusual(lane, copied, pass) {
+            if let TakeOutcome::Early = self.take_unusual(lane, copied, pass) {
                 return taken;
             }
             taken += 1;
@@ -118,31 +118,31 @@ impl Harvest {
     }
 
     #[inline(never)]
-    fn take_unusual(&mut self, lane: usize, copied: &Copied, pass: &mut Pass<'_>) -> Outcome {
+    fn take_unusual(&mut self, lane: usize, copied: &Copied, pass: &mut Pass<'_>) -> TakeOutcome {
         self.events.hand_over(pass.sink);
         let record = &LaneEntry::of(copied);
         let payload = &record.payload;
         if self.is_record_after_stop(record.at, payload) {
-            return Outcome::Taken;
+            return TakeOutcome::Taken;
         }
         if let Some(thread_event) = ThreadEventKind::from_code(payload.kind) {
             self.take_thread_event(lane, thread_event, record, pass);
-            return Outcome::Taken;
+            return TakeOutcome::Taken;
         }
         let index = payload.station as usize;
         if !self.belongs_to_known_coroutine(index, payload, pass) {
-            return Outcome::Taken;
+            return TakeOutcome::Taken;
         }
         let cell = &self.cells[index];
         match cell.ahead_of(payload) {
             Some(0) => {
                 let tid = self.lanes.cursors[lane].author.tid;
                 self.emit_of_lane(index, tid, record, pass);
-                Outcome::Taken
+                TakeOutcome::Taken
             }
-            Some(_) => Outcome::Early,
+            Some(_) => TakeOutcome::Early,
             // The event was already read from the slots.
-            None => Outcome::Taken,
+            None => TakeOutcome::Taken,
         }
     }
 
@@ -190,7 +190,7 @@ fn uses(generation: u32) -> u8 {
     (generation / 2) as u8
 }
 
-impl Cell {
+impl StationMemo {
     /// Whether a record belongs to this use of the station.
     fn owns_record(&self, payload: &Payload) -> bool {
         self.is_ours() && uses(self.generation()) == payload.uses

@@ -7,7 +7,7 @@ use ctp_trace::record::{EventCounts, Record};
 use proptest::prelude::*;
 
 use super::*;
-use crate::harvest::{Harvest, Numbers, Sink};
+use crate::harvest::{Harvest, Sink, TraceNumbers};
 use crate::image::{Firmware, memory_of};
 use crate::memory::shm::Copy;
 
@@ -117,7 +117,7 @@ fn read(dump: &[u8]) -> Option<Vec<Record>> {
     let mut firmware = Firmware {
         modules: Vec::new(),
         is_described: false,
-        numbers: Numbers::default(),
+        numbers: TraceNumbers::default(),
     };
     let mut records = Records::default();
     Harvest::new(0).finish(&region, &mut firmware, &mut records);

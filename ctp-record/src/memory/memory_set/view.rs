@@ -6,7 +6,7 @@ use ctp_trace::record::ProcessId;
 
 use super::MemorySet;
 use super::held_memory::HeldMemory;
-use crate::harvest::{Outside as _, Peer, Sink, SiteTable, StationCoroutine};
+use crate::harvest::{Outside as _, Sink, SiteTable, StationCoroutine, StationProcess};
 use crate::memory::shm::Memory;
 use crate::proc::processes::{Processes, Writers};
 
@@ -83,7 +83,7 @@ impl HeldMemory {
             };
             let mut writers = Writers::of(processes, self.only_pid);
             self.attached
-                .push(writers.process(Peer::Process(pid), sink));
+                .push(writers.process(StationProcess::Process(pid), sink));
         }
     }
 }

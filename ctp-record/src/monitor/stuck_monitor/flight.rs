@@ -7,7 +7,7 @@ use std::thread;
 use ctp_trace::record::{Nanos, Record};
 
 use super::{StuckObservation, Watch};
-use crate::flight::{Plan, SnapshotInput, assemble};
+use crate::flight::{SnapshotInput, SnapshotPlan, assemble};
 use crate::harvest::{IdleReport, Sink};
 use crate::memory::clock::processor_time;
 use crate::session::scheduling_priority;
@@ -25,7 +25,7 @@ pub fn judge(
     let started = thread.spawn(move || {
         scheduling_priority::step_back();
         let mut watch = Watch::new(&gathered.start, thresholds);
-        let plan = Plan::of(&mut gathered);
+        let plan = SnapshotPlan::of(&mut gathered);
         let at = assemble(gathered, plan, &mut watch).end.at;
         let stuck_observation = watch.judge(at, IdleReport::default());
         drop(watch); // counts as cost, too

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use ctp_trace::record::{Nanos, SiteId};
 
 use super::MonitorOptions;
-use super::watch::Finding;
+use super::watch::StuckSite;
 
 /// What happens when coroutines are stuck at a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Purpose {
 
 impl Notifier {
     /// Returns the findings to report now, and remembers them as reported.
-    pub fn news(&mut self, findings: Vec<Finding>) -> Vec<Finding> {
+    pub fn news(&mut self, findings: Vec<StuckSite>) -> Vec<StuckSite> {
         let mut findings = findings;
         // If even the latest arrival has been stuck for this long, no more coroutines are arriving at the site. The
         // finding is then reported now, because the next check may be far off.
@@ -129,10 +129,10 @@ mod tests {
             snapshot_after: None,
         };
         let mut notifier = Purpose::all(monitor_options).next().unwrap();
-        let finding = |shortest| Finding {
+        let finding = |shortest| StuckSite {
             likely: 47,
             shortest: Nanos(shortest),
-            ..Finding::default()
+            ..StuckSite::default()
         };
         assert!(notifier.news(vec![finding(1_499)]).is_empty());
         notifier.sites.clear();
@@ -147,11 +147,11 @@ mod tests {
             say_after: long,
             snapshot_after: long,
         };
-        let busy = || Finding {
+        let busy = || StuckSite {
             certain: 1,
             kept_tid: Some(9),
             shortest: Nanos(2_000),
-            ..Finding::default()
+            ..StuckSite::default()
         };
         let reported = |mut notifier: Notifier| [0; 3].map(|_| notifier.news(vec![busy()]).len());
         let reported: Vec<_> = Purpose::all(monitor_options).map(reported).collect();

@@ -5,15 +5,15 @@ use std::fmt::Write as _;
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Confidence;
 
-use super::Finding;
+use super::StuckSite;
 use crate::cli::words::{grouped, seconds};
 
 /// Sites that are listed after a check; the rest are summed up.
 const MAX_LINES: usize = 10;
 
 /// A line for each site, the worst first.
-pub fn lines(at: Nanos, findings: &[Finding]) -> String {
-    let mut findings: Vec<&Finding> = findings.iter().collect();
+pub fn lines(at: Nanos, findings: &[StuckSite]) -> String {
+    let mut findings: Vec<&StuckSite> = findings.iter().collect();
     findings.sort_by_key(|finding| {
         (
             finding.kept_tid.is_some(),
@@ -47,7 +47,7 @@ pub fn lines(at: Nanos, findings: &[Finding]) -> String {
 
 /// `47 stuck at src/server.rs:71 (CERTAIN, for up to 2.1 s)`, or
 /// `1 busy since src/server.rs:71, keeps thread 4711 (CERTAIN, for 2.1 s)`
-fn line(finding: &Finding) -> String {
+fn line(finding: &StuckSite) -> String {
     let (certain, likely) = (Confidence::Certain.word(), Confidence::Likely.word());
     let sure = match (finding.certain, finding.likely) {
         (_, 0) => certain.to_owned(),
@@ -72,13 +72,13 @@ fn line(finding: &Finding) -> String {
 mod tests {
     use super::*;
 
-    fn finding(certain: usize, likely: usize) -> Finding {
-        Finding {
+    fn finding(certain: usize, likely: usize) -> StuckSite {
+        StuckSite {
             place: "a.rs:7".to_owned(),
             certain,
             likely,
             longest: Nanos(2_100_000_000),
-            ..Finding::default()
+            ..StuckSite::default()
         }
     }
 
@@ -96,7 +96,7 @@ mod tests {
     // CT-26
     #[test]
     fn busy_coroutines_are_listed_last_with_their_thread() {
-        let busy = Finding {
+        let busy = StuckSite {
             kept_tid: Some(4711),
             ..finding(1, 0)
         };
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn many_sites_take_few_lines() {
-        let all: Vec<Finding> = (0..1000).map(|i| finding(i, 0)).collect();
+        let all: Vec<StuckSite> = (0..1000).map(|i| finding(i, 0)).collect();
         let text = lines(Nanos(3_000_000_000), &all);
         assert!(text.starts_with("ctp-record: at 3.0 s: 999 stuck at a.rs:7"));
         assert!(

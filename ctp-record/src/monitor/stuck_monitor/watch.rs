@@ -13,7 +13,7 @@ use crate::memory::clock::processor_time;
 
 /// The stuck coroutines at a site, or the busy coroutines that last left this site.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Finding {
+pub struct StuckSite {
     /// Where the coroutines wait, else where they last waited, else where they were spawned.
     pub site: SiteId,
     /// The site in words.
@@ -30,7 +30,7 @@ pub struct Finding {
     pub shortest: Nanos,
 }
 
-impl Finding {
+impl StuckSite {
     /// The number of coroutines of this finding.
     pub fn count(&self) -> usize {
         self.certain + self.likely
@@ -104,8 +104,8 @@ impl Watch {
     }
 
     /// The findings by site, without coroutines that have moved on.
-    fn findings(&self, threshold: Nanos, moving: &HashSet<CoroutineId>) -> Vec<Finding> {
-        let mut sites: BTreeMap<(SiteId, bool), Finding> = BTreeMap::new();
+    fn findings(&self, threshold: Nanos, moving: &HashSet<CoroutineId>) -> Vec<StuckSite> {
+        let mut sites: BTreeMap<(SiteId, bool), StuckSite> = BTreeMap::new();
         for (id, judgement) in self.trace_model.judge(threshold) {
             let kept_tid = self.kept_tid(id, &judgement);
             let is_reported = judgement.verdict.is_stuck() || kept_tid.is_some();
@@ -116,7 +116,7 @@ impl Watch {
         }
         sites
             .into_iter()
-            .map(|((site, _), finding)| Finding {
+            .map(|((site, _), finding)| StuckSite {
                 site,
                 place: self.places.text(site),
                 ..finding
@@ -187,7 +187,7 @@ mod tests {
     // CT-26
     #[test]
     fn deadlocked_coroutines_count_as_certain() {
-        let mut finding = Finding::default();
+        let mut finding = StuckSite::default();
         for verdict in [Verdict::Deadlock, Verdict::Stuck, Verdict::MaybeStuck] {
             finding.add(
                 &Judgement {

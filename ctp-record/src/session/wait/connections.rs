@@ -9,7 +9,7 @@ use rustix::net::{Shutdown, shutdown};
 
 /// A request for memory. Its process may have hung up since.
 #[derive(Debug)]
-pub struct Request<'l> {
+pub struct PendingRequest<'l> {
     /// Where to send the answer; `None` if the process hung up.
     pub socket: Option<&'l OwnedFd>,
     /// The process, if the kernel knows.
@@ -135,10 +135,10 @@ impl Connections {
     }
 
     /// The requests since the last call.
-    pub fn requests(&mut self) -> impl Iterator<Item = Request<'_>> {
+    pub fn requests(&mut self) -> impl Iterator<Item = PendingRequest<'_>> {
         self.all.values_mut().filter_map(|connection| {
             let requested = connection.requested.take()?;
-            Some(Request {
+            Some(PendingRequest {
                 socket: connection.socket.as_ref(),
                 pid: connection.pid,
                 requested,

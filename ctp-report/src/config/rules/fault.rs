@@ -13,13 +13,13 @@ pub struct BadRule {
     /// The position of that text, in characters from 1.
     pub position: usize,
     /// What is wrong.
-    pub fault: Fault,
+    pub fault: RuleFault,
 }
 
 /// What is wrong with a part of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum RuleFault {
     /// The metric does not exist.
     Metric,
     /// The metric needs parentheses that name waits, runs or delays.
@@ -27,7 +27,7 @@ pub enum Fault {
     /// The metric has no parentheses.
     Arguments,
     /// The first word in parentheses is not `wait`, `run` or `ready`.
-    Kind,
+    DurationKind,
     /// A further word in parentheses is not `site=` or `name=`, or is repeated.
     Filter,
     /// The pattern is invalid, for this reason.
@@ -35,7 +35,7 @@ pub enum Fault {
     /// The parentheses or quotes do not end.
     NoEnd,
     /// There is no comparison after the metric.
-    Comparison,
+    Operator,
     /// The bound is not a number.
     Number,
     /// The bound is not a duration.
@@ -53,21 +53,23 @@ impl fmt::Display for BadRule {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for RuleFault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
-            Fault::Metric => {
+            RuleFault::Metric => {
                 "write stuck, likely, lost, leaks, coroutines, busy, or a statistic like p99(wait)"
             }
-            Fault::NoArguments => "add (wait), (run) or (ready), like p99(wait)",
-            Fault::Arguments => "this metric has no parentheses",
-            Fault::Kind => "write wait, run or ready",
-            Fault::Filter => "write site=REGEX or name=REGEX, each once",
-            Fault::Pattern(why) => return write!(out, "no regular expression: {}", escaped(why)),
-            Fault::NoEnd => "the parenthesis or quote does not end",
-            Fault::Comparison => "write <, <=, =, >= or > and a bound",
-            Fault::Number => "write a whole number",
-            Fault::Duration(why) => return why.fmt(out),
+            RuleFault::NoArguments => "add (wait), (run) or (ready), like p99(wait)",
+            RuleFault::Arguments => "this metric has no parentheses",
+            RuleFault::DurationKind => "write wait, run or ready",
+            RuleFault::Filter => "write site=REGEX or name=REGEX, each once",
+            RuleFault::Pattern(why) => {
+                return write!(out, "no regular expression: {}", escaped(why));
+            }
+            RuleFault::NoEnd => "the parenthesis or quote does not end",
+            RuleFault::Operator => "write <, <=, =, >= or > and a bound",
+            RuleFault::Number => "write a whole number",
+            RuleFault::Duration(why) => return why.fmt(out),
         };
         out.write_str(text)
     }

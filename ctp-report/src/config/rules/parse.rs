@@ -18,7 +18,9 @@
 use ctp_trace::record::Nanos;
 use regex_lite::Regex;
 
-use super::{BadRule, Comparison, Count, Durations, Fault, Kind, Metric, Rule, Rules, Statistic};
+use super::{
+    BadRule, Count, DurationKind, Durations, Metric, Operator, Rule, RuleFault, Rules, Statistic,
+};
 
 /// Parses rules that are separated by commas.
 ///
@@ -72,7 +74,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// The error that this part is wrong. If the part is missing, the next character is wrong.
-    fn error(&self, from: usize, text: &str, fault: Fault) -> BadRule {
+    fn error(&self, from: usize, text: &str, fault: RuleFault) -> BadRule {
         let next = self.text[from..].chars().next().filter(|_| text.is_empty());
         BadRule {
             text: next.map_or_else(|| text.to_owned(), String::from),
@@ -82,7 +84,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// The error that the next part, up to a comma, is wrong.
-    fn wrong_next(&mut self, fault: Fault) -> BadRule {
+    fn wrong_next(&mut self, fault: RuleFault) -> BadRule {
         let (from, text) = self.take_while(|c| c != ',');
         self.error(from, text.trim_end(), fault)
     }
@@ -108,15 +110,15 @@ impl<'t> Cursor<'t> {
         let has_arguments = self.eat("(");
         if let Some(statistic) = statistic(word) {
             if !has_arguments {
-                return Err(self.error(from, word, Fault::NoArguments));
+                return Err(self.error(from, word, RuleFault::NoArguments));
             }
             return Ok(Metric::Statistic(statistic, self.durations()?));
         }
         match plain_metric(word) {
-            Some(_) if has_arguments => Err(self.error(from, word, Fault::Arguments)),
+            Some(_) if has_arguments => Err(self.error(from, word, RuleFault::Arguments)),
             Some(metric) => Ok(metric),
-            None if word.is_empty() => Err(self.wrong_next(Fault::Metric)),
-            None => Err(self.error(from, word, Fault::Metric)),
+            None if word.is_empty() => Err(self.wrong_next(RuleFault::Metric)),
+            None => Err(self.error(from, word, RuleFault::Metric)),
         }
     }
 
@@ -124,7 +126,7 @@ impl<'t> Cursor<'t> {
     fn durations(&mut self) -> Result<Durations, BadRule> {
         let (from, word) = self.take_while(|c| c.is_ascii_alphanumeric() || c == '_');
         let Some(kind) = kind(word) else {
-            return Err(self.error(from, word, Fault::Kind));
+            return Err(self.error(from, word, RuleFault::DurationKind));
         };
         let mut durations = Durations {
             kind,
@@ -137,7 +139,7 @@ impl<'t> Cursor<'t> {
         if self.eat(")") {
             Ok(durations)
         } else {
-            Err(self.wrong_next(Fault::NoEnd))
+            Err(self.wrong_next(RuleFault::NoEnd))
         }
     }
 
@@ -149,10 +151,10 @@ impl<'t> Cursor<'t> {
         } else if self.eat("name=") {
             &mut durations.name
         } else {
-            return Err(self.wrong_next(Fault::Filter));
+            return Err(self.wrong_next(RuleFault::Filter));
         };
         if filter.is_some() {
-            return Err(self.error(from, &self.text[from..self.at], Fault::Filter));
+            return Err(self.error(from, &self.text[from..self.at], RuleFault::Filter));
         }
         *filter = Some(self.pattern()?);
         Ok(())
@@ -167,26 +169,26 @@ impl<'t> Cursor<'t> {
             end_of_bare(self.rest())
         };
         let Some(end) = end else {
-            return Err(self.error(from, self.rest(), Fault::NoEnd));
+            return Err(self.error(from, self.rest(), RuleFault::NoEnd));
         };
         let text = self.take(end);
         let text = if is_quoted { text } else { text.trim_end() };
         self.at += usize::from(is_quoted);
-        Regex::new(text).map_err(|why| self.error(from, text, Fault::Pattern(why.to_string())))
+        Regex::new(text).map_err(|why| self.error(from, text, RuleFault::Pattern(why.to_string())))
     }
 
-    fn comparison(&mut self) -> Result<Comparison, BadRule> {
+    fn comparison(&mut self) -> Result<Operator, BadRule> {
         let all = [
-            ("<=", Comparison::AtMost),
-            (">=", Comparison::AtLeast),
-            ("<", Comparison::Less),
-            (">", Comparison::Greater),
-            ("=", Comparison::Equal),
+            ("<=", Operator::AtMost),
+            (">=", Operator::AtLeast),
+            ("<", Operator::Less),
+            (">", Operator::Greater),
+            ("=", Operator::Equal),
         ];
         let found = all.into_iter().find(|(text, _)| self.eat(text));
         match found {
             Some((_, comparison)) => Ok(comparison),
-            None => Err(self.wrong_next(Fault::Comparison)),
+            None => Err(self.wrong_next(RuleFault::Operator)),
         }
     }
 
@@ -195,9 +197,9 @@ impl<'t> Cursor<'t> {
         let text = text.trim_end();
         let bound = if metric.is_time() {
             let parsed = text.parse::<Nanos>();
-            parsed.map(|time| time.0).map_err(Fault::Duration)
+            parsed.map(|time| time.0).map_err(RuleFault::Duration)
         } else {
-            text.parse().map_err(|_| Fault::Number)
+            text.parse().map_err(|_| RuleFault::Number)
         };
         bound.map_err(|fault| self.error(from, text, fault))
     }
@@ -227,11 +229,11 @@ fn plain_metric(word: &str) -> Option<Metric> {
     }))
 }
 
-fn kind(word: &str) -> Option<Kind> {
+fn kind(word: &str) -> Option<DurationKind> {
     Some(match word {
-        "wait" => Kind::Wait,
-        "run" => Kind::Run,
-        "ready" => Kind::Ready,
+        "wait" => DurationKind::Wait,
+        "run" => DurationKind::Run,
+        "ready" => DurationKind::Ready,
         _ => return None,
     })
 }
@@ -273,7 +275,7 @@ mod tests {
         parse(text).unwrap().0
     }
 
-    fn fault(text: &str) -> (String, usize, Fault) {
+    fn fault(text: &str) -> (String, usize, RuleFault) {
         let BadRule {
             text,
             position,
@@ -297,7 +299,7 @@ mod tests {
         assert_eq!(bounds, [0, 3, 50_000_000, 1_500_000]);
         let optional: Vec<bool> = rules.iter().map(|rule| rule.is_optional).collect();
         assert_eq!(optional, [false, false, true, false]);
-        assert_eq!(rules[1].comparison, Comparison::AtMost);
+        assert_eq!(rules[1].comparison, Operator::AtMost);
     }
 
     #[test]
@@ -324,30 +326,33 @@ mod tests {
     #[test]
     fn errors_have_the_text_and_its_position() {
         for (text, wrong, position, expected) in [
-            ("", "", 1, Fault::Metric),
-            ("stuck=0,", "", 9, Fault::Metric),
-            ("stuck=0,ü=1", "ü=1", 9, Fault::Metric),
-            ("stuck=0, p98(wait)<1s", "p98", 10, Fault::Metric),
-            ("p99<1s", "p99", 1, Fault::NoArguments),
-            ("stuck(wait)=0", "stuck", 1, Fault::Arguments),
-            ("p99(waits)<1s", "waits", 5, Fault::Kind),
-            ("p99(wait,at=x)<1s", "at=x)<1s", 10, Fault::Filter),
-            ("p99(wait,site=a,site=b)<1s", "site=", 17, Fault::Filter),
-            ("p99(wait<1s", "<1s", 9, Fault::NoEnd),
-            ("p99(wait,site=a(<1s", "a(<1s", 15, Fault::NoEnd),
-            ("stuck!0", "!0", 6, Fault::Comparison),
-            ("stuck=none", "none", 7, Fault::Number),
-            ("stuck=-1", "-1", 7, Fault::Number),
-            ("stuck=,lost=0", ",", 7, Fault::Number),
-            ("stuck=", "", 7, Fault::Number),
-            ("stuck=0,,lost=0", ",", 9, Fault::Metric),
-            ("p99()<5ms", ")", 5, Fault::Kind),
+            ("", "", 1, RuleFault::Metric),
+            ("stuck=0,", "", 9, RuleFault::Metric),
+            ("stuck=0,ü=1", "ü=1", 9, RuleFault::Metric),
+            ("stuck=0, p98(wait)<1s", "p98", 10, RuleFault::Metric),
+            ("p99<1s", "p99", 1, RuleFault::NoArguments),
+            ("stuck(wait)=0", "stuck", 1, RuleFault::Arguments),
+            ("p99(waits)<1s", "waits", 5, RuleFault::DurationKind),
+            ("p99(wait,at=x)<1s", "at=x)<1s", 10, RuleFault::Filter),
+            ("p99(wait,site=a,site=b)<1s", "site=", 17, RuleFault::Filter),
+            ("p99(wait<1s", "<1s", 9, RuleFault::NoEnd),
+            ("p99(wait,site=a(<1s", "a(<1s", 15, RuleFault::NoEnd),
+            ("stuck!0", "!0", 6, RuleFault::Operator),
+            ("stuck=none", "none", 7, RuleFault::Number),
+            ("stuck=-1", "-1", 7, RuleFault::Number),
+            ("stuck=,lost=0", ",", 7, RuleFault::Number),
+            ("stuck=", "", 7, RuleFault::Number),
+            ("stuck=0,,lost=0", ",", 9, RuleFault::Metric),
+            ("p99()<5ms", ")", 5, RuleFault::DurationKind),
         ] {
             let found = fault(text);
             assert_eq!(found, (wrong.to_owned(), position, expected), "{text}");
         }
-        assert!(matches!(fault("busy<50").2, Fault::Duration(_)));
-        assert!(matches!(fault("max(run,name=[)<1s").2, Fault::NoEnd));
-        assert!(matches!(fault("max(run,name=+)<1s").2, Fault::Pattern(_)));
+        assert!(matches!(fault("busy<50").2, RuleFault::Duration(_)));
+        assert!(matches!(fault("max(run,name=[)<1s").2, RuleFault::NoEnd));
+        assert!(matches!(
+            fault("max(run,name=+)<1s").2,
+            RuleFault::Pattern(_)
+        ));
     }
 }

@@ -22,12 +22,12 @@ pub struct StackSite {
     /// The futures inside the place, without those that contain another. Empty if there are branches.
     pub awaits: Vec<String>,
     /// The futures that the place awaits at the same time, such as the branches of a `select!` or `join!`.
-    pub branches: Vec<Branch>,
+    pub branches: Vec<AwaitedBranch>,
 }
 
 /// One of several futures that are awaited at the same time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Branch {
+pub struct AwaitedBranch {
     /// The indices of the branch's frames in the stack.
     pub frames: Range<usize>,
     /// The names of the futures of the branch, outermost first.
@@ -68,7 +68,7 @@ impl StackSite {
             awaits: inside.map(|at| with_line(&stack.frames[*at])).collect(),
             branches: forks
                 .into_iter()
-                .map(|frames| Branch::of(stack, frames))
+                .map(|frames| AwaitedBranch::of(stack, frames))
                 .collect(),
         })
     }
@@ -79,10 +79,10 @@ impl StackSite {
     }
 }
 
-impl Branch {
+impl AwaitedBranch {
     fn of(stack: &AwaitStack, frames: Range<usize>) -> Self {
         let shown = stack.frames[frames.clone()].iter();
-        Branch {
+        AwaitedBranch {
             chain: shown.map(with_line).collect(),
             frames,
         }
@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(site.function, "read");
         assert_eq!(site.awaited_by, ["serve src/main.rs:7"]);
         assert_eq!(site.awaits, Vec::<String>::new());
-        let branch = |frames, chain: &[&str]| Branch {
+        let branch = |frames, chain: &[&str]| AwaitedBranch {
             frames,
             chain: chain.iter().map(|name| (*name).to_owned()).collect(),
         };

@@ -6,7 +6,7 @@ use crate::text::{self, units};
 
 /// The holders of the wakers of several tasks, by kind.
 #[derive(Default)]
-struct Holders {
+struct WakerHolders {
     fds: Vec<u64>,
     tasks: Vec<u64>,
     threads: Vec<u64>,
@@ -22,14 +22,14 @@ struct Holders {
 
 /// What holds the wakers of several tasks, with counts.
 pub fn holders(tasks: &[&InspectedTask]) -> Vec<String> {
-    let mut holders = Holders::default();
+    let mut holders = WakerHolders::default();
     for task in tasks {
         holders.add(task);
     }
     holders.describe()
 }
 
-impl Holders {
+impl WakerHolders {
     fn add(&mut self, task: &InspectedTask) {
         for holder in &task.waker_holders {
             match *holder {

@@ -4,7 +4,7 @@ use ctp_trace::record::{Act, CoroutineId, Nanos, Record, ThreadEvent, Waker};
 
 /// What a record is about.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct About {
+pub struct RecordSubject {
     /// The coroutine.
     pub coroutine: Option<CoroutineId>,
     /// The thread of a thread event.
@@ -13,10 +13,10 @@ pub struct About {
     pub at: Option<Nanos>,
 }
 
-impl About {
+impl RecordSubject {
     /// `None` for records about neither a coroutine nor a thread.
     pub fn of(record: &Record) -> Option<Self> {
-        let about = |coroutine, at| About {
+        let about = |coroutine, at| RecordSubject {
             coroutine: Some(coroutine),
             tid: None,
             at,
@@ -30,7 +30,7 @@ impl About {
             Record::Earlier(earlier) => about(earlier.coroutine, None),
             Record::Look(look) => about(look.coroutine, Some(look.at)),
             Record::CoroutineStack(stack) => about(stack.coroutine, Some(stack.at)),
-            Record::ThreadEvent(event) => About {
+            Record::ThreadEvent(event) => RecordSubject {
                 coroutine: subject(event),
                 tid: Some(event.tid),
                 at: Some(event.at),

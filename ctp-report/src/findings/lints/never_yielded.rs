@@ -5,7 +5,7 @@ use ctp_trace::model::{Coroutine, TraceModel};
 use ctp_trace::record::{CoroutineId, CoroutineKind, Event, EventKind, Nanos};
 use ctp_trace::verdict::{THRESHOLD, Verdict};
 
-use super::places::{Figures, Groups, LintPlace};
+use super::places::{Groups, LintFigures, LintPlace};
 use super::{Detection, Lint, Watch};
 use crate::text::units::{duration_ns, grouped};
 
@@ -134,10 +134,10 @@ impl SoleRuns {
             .since
             .until(died.unwrap_or_else(|| trace_model.end_of(coroutine.process)));
         if !first.hosts && THRESHOLD <= length {
-            let figures = Figures {
+            let figures = LintFigures {
                 longest_ns: length.0,
                 still_run: died.is_none().into(),
-                ..Figures::default()
+                ..LintFigures::default()
             };
             self.over
                 .add(coroutine, coroutine.spawn_site, figures, true);

@@ -37,14 +37,14 @@ pub struct LintPlace {
     pub ids: Vec<u32>,
     /// The figures.
     #[serde(flatten)]
-    pub figures: Figures,
+    pub figures: LintFigures,
     /// Whether the figures are complete.
     pub exact: bool,
 }
 
 /// The figures of a place. Figures that the lint does not use are zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Figures {
+pub struct LintFigures {
     /// All wakes, including wakes that are not in the trace.
     #[serde(skip_serializing_if = "is_default")]
     pub wakes: u64,
@@ -100,7 +100,7 @@ pub struct Group {
     coroutines: u64,
     ids: Vec<u32>,
     /// The figures.
-    pub figures: Figures,
+    pub figures: LintFigures,
     /// Whether the figures are incomplete.
     pub inexact: bool,
 }
@@ -109,9 +109,9 @@ impl Groups {
     /// Adds a coroutine that has waited for `age`.
     pub fn add_waiting(&mut self, coroutine: &Coroutine, age: Nanos) {
         let waits_at = coroutine.suspend().map(|wait| wait.site);
-        let figures = Figures {
+        let figures = LintFigures {
             longest_ns: age.0,
-            ..Figures::default()
+            ..LintFigures::default()
         };
         self.add(
             coroutine,
@@ -122,7 +122,13 @@ impl Groups {
     }
 
     /// Adds a coroutine.
-    pub fn add(&mut self, coroutine: &Coroutine, site: SiteId, figures: Figures, is_exact: bool) {
+    pub fn add(
+        &mut self,
+        coroutine: &Coroutine,
+        site: SiteId,
+        figures: LintFigures,
+        is_exact: bool,
+    ) {
         let group = self.0.entry((coroutine.name, site)).or_default();
         group.merge(Group {
             coroutines: 1,
@@ -144,8 +150,8 @@ impl Group {
     }
 }
 
-impl Figures {
-    fn add(&mut self, more: Figures) {
+impl LintFigures {
+    fn add(&mut self, more: LintFigures) {
         self.wakes = self.wakes.saturating_add(more.wakes);
         self.own_wakes = self.own_wakes.saturating_add(more.own_wakes);
         self.longest_ns = self.longest_ns.max(more.longest_ns);

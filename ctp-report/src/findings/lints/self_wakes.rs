@@ -10,7 +10,7 @@ use ctp_trace::record::{
     Act, CoroutineId, Event, EventKind, SiteId, ThreadEvent, WaitKind, WakeCall, Waker,
 };
 
-use super::places::{Figures, Groups, LintPlace};
+use super::places::{Groups, LintFigures, LintPlace};
 use super::{Detection, Lint, Watch};
 use crate::text::units::grouped;
 
@@ -154,10 +154,10 @@ fn put(groups: &mut Groups, coroutine: Option<&Coroutine>, counts: &RoundCounts)
     let most = counts.own.iter().rev().max_by_key(|(_, count)| count);
     let is_most = ENOUGH <= own_wakes && counts.wakes / 2 < own_wakes && !counts.is_unsure;
     if let (Some(coroutine), Some((site, _)), true) = (coroutine, most, is_most) {
-        let figures = Figures {
+        let figures = LintFigures {
             wakes: counts.wakes,
             own_wakes,
-            ..Figures::default()
+            ..LintFigures::default()
         };
         groups.add(coroutine, *site, figures, !counts.has_unrecorded);
     }

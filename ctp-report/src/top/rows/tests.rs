@@ -25,7 +25,7 @@ fn event(id: u32, n: u64, kind: EventKind) -> Record {
 fn read(batches: &[&[Record]]) -> Rows {
     let (mut model, mut rows) = (Model::default(), Rows::default());
     for batch in batches {
-        let mut changes = Changes::default();
+        let mut changes = ChangedRows::default();
         for record in *batch {
             changes.note(record);
             model.trace_model.consume(record);
@@ -93,7 +93,7 @@ fn verdicts_last_until_the_coroutine_changes() {
         |_| true,
     );
     assert_eq!(rows.counts().stuck, 1);
-    let mut changes = Changes::default();
+    let mut changes = ChangedRows::default();
     changes.note(&event(1, 0, EventKind::Run));
     rows.update(&model, &changes, |_| true);
     assert_eq!((rows.counts().stuck, rows.counts().alive), (0, 1));

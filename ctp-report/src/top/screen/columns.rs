@@ -1,7 +1,7 @@
 //! The columns of the table that fit on a screen, and their texts.
 
 use crate::text::{self, units};
-use crate::top::line::Line;
+use crate::top::line::EntryText;
 use crate::top::summary::rate;
 
 /// A column of the table.
@@ -68,7 +68,7 @@ pub struct Placed {
 }
 
 /// Places the columns on a screen of this width, with the heading above the lines.
-pub fn place(lines: &[Line], screen: usize, is_grouped: bool) -> Vec<Placed> {
+pub fn place(lines: &[EntryText], screen: usize, is_grouped: bool) -> Vec<Placed> {
     let shown = DEFINITIONS.iter().filter(|definition| {
         let is_count = definition.kind == ColumnKind::Count;
         definition.from <= screen && (is_grouped || !is_count)
@@ -132,7 +132,7 @@ fn fitted(texts: &[String], width: usize, kind: ColumnKind) -> Vec<String> {
 
 impl Definition {
     /// The heading and the text of each line.
-    fn texts(&self, lines: &[Line]) -> Vec<String> {
+    fn texts(&self, lines: &[EntryText]) -> Vec<String> {
         let cells = lines.iter().map(|line| self.kind.text(line));
         [self.title.to_owned()].into_iter().chain(cells).collect()
     }
@@ -145,7 +145,7 @@ impl ColumnKind {
         matches!(self, Id | Count | For | Polls | Wakes | Run)
     }
 
-    fn text(self, line: &Line) -> String {
+    fn text(self, line: &EntryText) -> String {
         match self {
             ColumnKind::Id => line.id.to_string(),
             ColumnKind::Count => units::grouped(line.count as u64),

@@ -32,8 +32,8 @@ fn summary() -> Summary {
     }
 }
 
-fn line(id: u32, verdict: &'static str) -> Line {
-    Line {
+fn line(id: u32, verdict: &'static str) -> EntryText {
+    EntryText {
         id,
         count: 1,
         verdict,
@@ -46,15 +46,15 @@ fn line(id: u32, verdict: &'static str) -> Line {
         function: "orders::connection::read_frame".to_owned(),
         at: Some("src/session.rs:64".to_owned()),
         waits_for: Some(format!("fd {id} readable")),
-        ..Line::default()
+        ..EntryText::default()
     }
 }
 
-fn lines() -> Vec<Line> {
+fn lines() -> Vec<EntryText> {
     vec![
         line(3, "STUCK"),
         line(4, "STUCK?"),
-        Line {
+        EntryText {
             name: "a\u{301}接続\\u{1b}[31m".to_owned(),
             ..line(52, "WAITING")
         },
@@ -70,7 +70,12 @@ fn choices() -> Choices {
 }
 
 /// The lines of the screen, without spaces at their ends.
-fn drawn(summary: &Summary, lines: &[Line], choices: &Choices, size: (u16, u16)) -> Vec<String> {
+fn drawn(
+    summary: &Summary,
+    lines: &[EntryText],
+    choices: &Choices,
+    size: (u16, u16),
+) -> Vec<String> {
     let buffer = buffer(summary, lines, choices, size);
     let rows = (0..size.1).map(|y| {
         let cells = (0..size.0).map(|x| buffer[(x, y)].symbol());
@@ -80,7 +85,7 @@ fn drawn(summary: &Summary, lines: &[Line], choices: &Choices, size: (u16, u16))
     rows.collect()
 }
 
-fn buffer(summary: &Summary, lines: &[Line], choices: &Choices, size: (u16, u16)) -> Buffer {
+fn buffer(summary: &Summary, lines: &[EntryText], choices: &Choices, size: (u16, u16)) -> Buffer {
     let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).expect("memory");
     let screen = Screen {
         summary,
@@ -227,7 +232,7 @@ fn ends_notes_and_old_verdicts_are_shown() {
 fn groups_have_a_count() {
     let mut choices = choices();
     choices.order.is_grouped = true;
-    let lines = [Line {
+    let lines = [EntryText {
         count: 47_000,
         ..line(3, "STUCK")
     }];

@@ -11,7 +11,7 @@ use crate::findings::lints::{Detection, Lint, LintPlace};
 use crate::load::Model;
 use crate::names::Names;
 use crate::views::check::missing::{self, Missing};
-use crate::views::check::model::{Facts, Value};
+use crate::views::check::model::{TraceFacts, Value};
 use crate::views::check::proof;
 use crate::views::check::range::Range;
 
@@ -19,7 +19,7 @@ use crate::views::check::range::Range;
 const SHOWN: usize = 3;
 
 /// The value of a count.
-pub fn value(facts: &Facts, count: Count) -> Value {
+pub fn value(facts: &TraceFacts, count: Count) -> Value {
     let (model, names) = (facts.model, facts.names);
     match count {
         Count::Stuck => stuck(facts, Confidence::Certain),
@@ -31,7 +31,7 @@ pub fn value(facts: &Facts, count: Count) -> Value {
 }
 
 /// Coroutines that are stuck with this confidence.
-fn stuck(facts: &Facts, confidence: Confidence) -> Value {
+fn stuck(facts: &TraceFacts, confidence: Confidence) -> Value {
     let is_stuck = |member: &&Member| {
         let (_, judgement) = member;
         judgement.verdict.is_stuck() && judgement.confidence == confidence
@@ -65,7 +65,7 @@ fn lost(model: &Model, names: &Names) -> Value {
 }
 
 /// Coroutines that were alive at a clean end. If events were lost, ends may be among them.
-fn leaks(facts: &Facts) -> Value {
+fn leaks(facts: &TraceFacts) -> Value {
     let range = match facts.model.exit_reason() {
         Some(ExitReason::Exited(0)) => missing::hides_ends(facts.model),
         _ => Some("the program did not end with status 0".to_owned()),
@@ -78,7 +78,7 @@ fn leaks(facts: &Facts) -> Value {
     }
 }
 
-fn coroutines(facts: &Facts) -> Value {
+fn coroutines(facts: &TraceFacts) -> Value {
     let count = facts.selected.trace_model.totals().coroutines;
     Value {
         range: from(count, missing::hidden_coroutines(facts.model)),
@@ -87,7 +87,7 @@ fn coroutines(facts: &Facts) -> Value {
 }
 
 /// The coroutines that a lint found.
-pub fn of_lint(facts: &Facts, lint: &Lint) -> Value {
+pub fn of_lint(facts: &TraceFacts, lint: &Lint) -> Value {
     let found = facts.lints.iter();
     let found: Vec<&LintPlace> = found.filter(|place| place.lint.name == lint.name).collect();
     let count = found

@@ -8,29 +8,29 @@ use ctp_trace::record::{Nanos, SiteId};
 use ctp_trace::verdict::State;
 use hdrhistogram::Histogram;
 
-use crate::config::rules::{Durations, Kind, Statistic};
+use crate::config::rules::{DurationKind, Durations, Statistic};
 use crate::load::Model;
 use crate::names::Names;
 use crate::views::check::missing::Missing;
-use crate::views::check::proof::{Proof, Witness};
+use crate::views::check::proof::{OwnedSpan, Support};
 use crate::views::check::range::Range;
 
 /// How many significant decimal digits a percentile has.
 const DIGITS: u8 = 3;
 
 /// The durations that a rule selects.
-pub struct Collected<'r> {
+pub struct SelectedDurations<'r> {
     durations: &'r Durations,
     patterns: Patterns<'r>,
     lengths: Histogram<u64>,
     sum_ns: u128,
-    longest: Option<Witness>,
+    longest: Option<OwnedSpan>,
 }
 
-impl<'r> Collected<'r> {
+impl<'r> SelectedDurations<'r> {
     /// Starts without any durations.
     pub fn new(durations: &'r Durations, model: &'r Model, names: &'r Names) -> Self {
-        Collected {
+        SelectedDurations {
             durations,
             patterns: Patterns {
                 durations,
@@ -54,11 +54,11 @@ impl<'r> Collected<'r> {
             return;
         };
         if self.patterns.admit(site, coroutine) {
-            self.count(Witness::of(coroutine, span));
+            self.count(OwnedSpan::of(coroutine, span));
         }
     }
 
-    fn count(&mut self, witness: Witness) {
+    fn count(&mut self, witness: OwnedSpan) {
         let length = witness.span.length();
         // The histogram grows as needed. If there is no memory, the duration is left out of percentiles.
         let _ = self.lengths.record(length.0);
@@ -70,11 +70,11 @@ impl<'r> Collected<'r> {
     }
 
     /// The longest duration.
-    pub fn proof(&self, model: &Model, names: &Names) -> Option<Proof> {
+    pub fn proof(&self, model: &Model, names: &Names) -> Option<Support> {
         let verb = match self.durations.kind {
-            Kind::Wait => "the longest: waited",
-            Kind::Run => "the longest: ran",
-            Kind::Ready => "the longest: was ready for",
+            DurationKind::Wait => "the longest: waited",
+            DurationKind::Run => "the longest: ran",
+            DurationKind::Ready => "the longest: was ready for",
         };
         Some(self.longest?.proof(model, names, verb))
     }
@@ -94,9 +94,9 @@ impl<'r> Collected<'r> {
 
     fn why_empty(&self) -> String {
         match self.durations.kind {
-            Kind::Wait => "no such wait has ended".to_owned(),
-            Kind::Run => "no such run has ended".to_owned(),
-            Kind::Ready => "no wake before such a run was recorded".to_owned(),
+            DurationKind::Wait => "no such wait has ended".to_owned(),
+            DurationKind::Run => "no such run has ended".to_owned(),
+            DurationKind::Ready => "no wake before such a run was recorded".to_owned(),
         }
     }
 
@@ -146,15 +146,15 @@ impl<'r> Collected<'r> {
 }
 
 /// The part of a span that rules about this kind of duration select, and the site of the wait.
-fn selected(kind: Kind, coroutine: &Coroutine, span: &Span) -> Option<(SiteId, Span)> {
+fn selected(kind: DurationKind, coroutine: &Coroutine, span: &Span) -> Option<(SiteId, Span)> {
     let has_run = coroutine.state().0 == State::Running;
     match (kind, span.activity) {
-        (Kind::Wait, Activity::Waiting(site, _)) => has_run.then_some((site, *span)),
-        (Kind::Ready, Activity::Waiting(site, _)) if has_run => {
+        (DurationKind::Wait, Activity::Waiting(site, _)) => has_run.then_some((site, *span)),
+        (DurationKind::Ready, Activity::Waiting(site, _)) if has_run => {
             let from = woken_at(coroutine, span)?;
             Some((site, Span { from, ..*span }))
         }
-        (Kind::Run, Activity::Running(after)) => {
+        (DurationKind::Run, Activity::Running(after)) => {
             let site = after.map_or(coroutine.spawn_site, |(site, _)| site);
             Some((site, *span))
         }
@@ -209,8 +209,8 @@ mod tests {
         model: &'r Model,
         names: &'r Names,
         lengths: impl Iterator<Item = u64>,
-    ) -> Collected<'r> {
-        let mut collected = Collected::new(durations, model, names);
+    ) -> SelectedDurations<'r> {
+        let mut collected = SelectedDurations::new(durations, model, names);
         for length in lengths {
             let span = Span {
                 coroutine: ctp_trace::record::CoroutineId(1),
@@ -218,7 +218,7 @@ mod tests {
                 from: Nanos(5),
                 to: Nanos(5 + length),
             };
-            collected.count(Witness::of(&Coroutine::default(), span));
+            collected.count(OwnedSpan::of(&Coroutine::default(), span));
         }
         collected
     }
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn missing_durations_widen_the_range() {
         let durations = Durations {
-            kind: Kind::Run,
+            kind: DurationKind::Run,
             site: None,
             name: None,
         };

@@ -10,14 +10,14 @@ use crate::evidence::selection::Selection;
 use crate::findings::lints::{LINTS, LintPlace, Watches};
 use crate::load::{Input, Model};
 use crate::names::Names;
-use crate::views::check::durations::Collected;
-use crate::views::check::proof::{self, Witness};
+use crate::views::check::durations::SelectedDurations;
+use crate::views::check::proof::{self, OwnedSpan};
 
 /// What the first reading of a trace collects in addition to the model.
 pub struct Collector {
     watches: Watches,
     /// The longest run that has ended.
-    pub longest_run: Option<Witness>,
+    pub longest_run: Option<OwnedSpan>,
 }
 
 impl Collector {
@@ -54,9 +54,9 @@ impl Collector {
     }
 }
 
-fn note_run(longest: &mut Option<Witness>, trace_model: &TraceModel, span: &Span) {
+fn note_run(longest: &mut Option<OwnedSpan>, trace_model: &TraceModel, span: &Span) {
     let is_run = matches!(span.activity, Activity::Running(_));
-    let is_longer = |longest: &Witness| longest.span.length() < span.length();
+    let is_longer = |longest: &OwnedSpan| longest.span.length() < span.length();
     if is_run && longest.as_ref().is_none_or(is_longer) {
         *longest = proof::witness(trace_model, span).or(*longest);
     }
@@ -65,8 +65,8 @@ fn note_run(longest: &mut Option<Witness>, trace_model: &TraceModel, span: &Span
 /// The longest run, including runs that have not ended. `ended` is the longest that has.
 pub fn longest_run(
     (model, selection): (&Model, &Selection),
-    ended: Option<Witness>,
-) -> Option<Witness> {
+    ended: Option<OwnedSpan>,
+) -> Option<OwnedSpan> {
     let all = model.trace_model.coroutines().into_iter();
     let open = all.filter_map(|coroutine| {
         let from = model.trace_model.resumed_from(coroutine);
@@ -76,7 +76,7 @@ pub fn longest_run(
             from: coroutine.runs_since()?,
             to: model.trace_model.end_of(coroutine.process),
         };
-        Some(Witness::of(coroutine, selection.clip(&span)?))
+        Some(OwnedSpan::of(coroutine, selection.clip(&span)?))
     });
     open.chain(ended)
         .max_by_key(|witness| (witness.span.length(), std::cmp::Reverse(witness.span.from)))
@@ -91,14 +91,14 @@ pub fn durations<'r>(
     input: &Input,
     rules: &'r [Rule],
     (model, names, selection): (&'r Model, &'r Names, &Selection),
-) -> Result<Vec<Option<Collected<'r>>>> {
+) -> Result<Vec<Option<SelectedDurations<'r>>>> {
     let collected = rules.iter().map(|rule| match &rule.metric {
         Metric::Statistic(_, durations) if !model.is_by_name() => {
-            Some(Collected::new(durations, model, names))
+            Some(SelectedDurations::new(durations, model, names))
         }
         _ => None,
     });
-    let mut collected: Vec<Option<Collected>> = collected.collect();
+    let mut collected: Vec<Option<SelectedDurations>> = collected.collect();
     if collected.iter().any(Option::is_some) {
         input.spans(&mut |trace_model, span| {
             let Some(span) = selection.clip(span) else {

@@ -3,20 +3,20 @@
 use ctp_trace::record::Nanos;
 use serde::Serialize;
 
-use crate::config::rules::{Comparison, Count, Metric, Rule, Statistic};
+use crate::config::rules::{Count, Metric, Operator, Rule, Statistic};
 use crate::evidence::Member;
 use crate::findings::gate::Status;
 use crate::findings::lints::{LINTS, Lint, LintPlace};
 use crate::load::Model;
 use crate::names::Names;
-use crate::views::check::durations::Collected;
+use crate::views::check::durations::SelectedDurations;
 use crate::views::check::missing::Missing;
-use crate::views::check::proof::{Proof, Witness};
+use crate::views::check::proof::{OwnedSpan, Support};
 use crate::views::check::range::{Outcome, Range};
 use crate::views::check::{counts, totals};
 
 /// What is known of a trace.
-pub struct Facts<'f> {
+pub struct TraceFacts<'f> {
     /// The trace.
     pub model: &'f Model,
     /// The trace as if only the selected coroutines existed, to count these. It numbers names in its own way,
@@ -31,7 +31,7 @@ pub struct Facts<'f> {
     /// How long these did not move before they were judged.
     pub threshold: Nanos,
     /// The longest run.
-    pub longest_run: Option<Witness>,
+    pub longest_run: Option<OwnedSpan>,
     /// The findings of denied lints.
     pub lints: &'f [LintPlace],
 }
@@ -41,7 +41,7 @@ pub struct Value {
     /// The range of the value.
     pub range: Range,
     /// What supports the value.
-    pub proof: Vec<Proof>,
+    pub proof: Vec<Support>,
 }
 
 /// A rule and its result.
@@ -64,16 +64,16 @@ pub struct Checked {
     pub why: Option<String>,
     /// What supports the value.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub proof: Vec<Proof>,
+    pub proof: Vec<Support>,
 }
 
 /// Applies the rules, in their order, and then the denied lints. `collected` has the durations of each
 /// rule.
 pub fn check(
-    facts: &Facts,
+    facts: &TraceFacts,
     rules: &[Rule],
     deny: &[String],
-    collected: &[Option<Collected>],
+    collected: &[Option<SelectedDurations>],
 ) -> Vec<Checked> {
     let of_rules = rules.iter().zip(collected);
     let of_rules = of_rules.map(|(rule, collected)| {
@@ -113,12 +113,12 @@ fn no(lint: &str) -> Rule {
         text: format!("deny {lint}"),
         is_optional: false,
         metric: Metric::Count(Count::Coroutines),
-        comparison: Comparison::Equal,
+        comparison: Operator::Equal,
         bound: 0,
     }
 }
 
-fn value(facts: &Facts, metric: &Metric, collected: Option<&Collected>) -> Value {
+fn value(facts: &TraceFacts, metric: &Metric, collected: Option<&SelectedDurations>) -> Value {
     match metric {
         Metric::Count(count) => counts::value(facts, *count),
         Metric::LongestRun => longest_run(facts),
@@ -132,7 +132,7 @@ fn value(facts: &Facts, metric: &Metric, collected: Option<&Collected>) -> Value
     }
 }
 
-fn of_collected(facts: &Facts, statistic: Statistic, collected: &Collected) -> Value {
+fn of_collected(facts: &TraceFacts, statistic: Statistic, collected: &SelectedDurations) -> Value {
     let proof = match statistic {
         Statistic::Count => None,
         _ => collected.proof(facts.model, facts.names),
@@ -143,7 +143,7 @@ fn of_collected(facts: &Facts, statistic: Statistic, collected: &Collected) -> V
     }
 }
 
-fn longest_run(facts: &Facts) -> Value {
+fn longest_run(facts: &TraceFacts) -> Value {
     let (model, names) = (facts.model, facts.names);
     let longest = facts.longest_run.as_ref();
     let length = longest.map(|witness| witness.span.length());

@@ -13,7 +13,7 @@ use crate::text::units;
 
 /// A coroutine or a place that supports a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Proof {
+pub struct Support {
     /// The id of the coroutine, if there is a single coroutine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<u32>,
@@ -30,7 +30,7 @@ pub struct Proof {
 
 /// A span, and the coroutine of that span. The model may forget the coroutine.
 #[derive(Clone, Copy, Debug)]
-pub struct Witness {
+pub struct OwnedSpan {
     /// The span.
     pub span: Span,
     /// The name of the coroutine.
@@ -38,10 +38,10 @@ pub struct Witness {
     spawned: SiteId,
 }
 
-impl Witness {
+impl OwnedSpan {
     /// Notes the coroutine of a span.
     pub fn of(coroutine: &Coroutine, span: Span) -> Self {
-        Witness {
+        OwnedSpan {
             span,
             name: coroutine.name,
             spawned: coroutine.spawn_site,
@@ -50,14 +50,14 @@ impl Witness {
 
     /// Describes the span. `verb` is what the coroutine did. The place is that of the wait: of this wait, or
     /// of the wait before this run.
-    pub fn proof(&self, model: &Model, names: &Names, verb: &str) -> Proof {
+    pub fn proof(&self, model: &Model, names: &Names, verb: &str) -> Support {
         let site = match self.span.activity {
             Activity::Waiting(site, _) | Activity::Running(Some((site, _))) => site,
             Activity::Running(None) => self.spawned,
         };
         let length = units::duration(self.span.length());
         let given = names.called(model.trace_model.name(self.name));
-        Proof {
+        Support {
             id: Some(self.span.coroutine.0),
             name: given.unwrap_or_else(|| names.function(self.spawned, "")),
             at: names.at(site),
@@ -68,10 +68,10 @@ impl Witness {
 }
 
 /// Describes a coroutine that is stuck.
-pub fn of_member(model: &Model, names: &Names, (coroutine, judgement): &Member) -> Proof {
+pub fn of_member(model: &Model, names: &Names, (coroutine, judgement): &Member) -> Support {
     let site = model.trace_model.place_of(coroutine);
     let age = units::duration(judgement.age);
-    Proof {
+    Support {
         what: format!(
             "{} {} for {age}",
             judgement.verdict.word(),
@@ -83,51 +83,51 @@ pub fn of_member(model: &Model, names: &Names, (coroutine, judgement): &Member) 
 }
 
 /// Describes the coroutine that lost the most events, of those that have not ended.
-pub fn of_losses(model: &Model, names: &Names) -> Option<Proof> {
+pub fn of_losses(model: &Model, names: &Names) -> Option<Support> {
     let all = model.trace_model.coroutines().into_iter();
     let most = all.max_by_key(|coroutine| coroutine.account.lost())?;
     let lost = most.account.lost();
     let site = model.trace_model.place_of(most);
-    (0 < lost).then(|| Proof {
+    (0 < lost).then(|| Support {
         what: format!("lost {}", units::counted(lost, "event")),
         ..of_coroutine(model, names, most, site)
     })
 }
 
-fn of_coroutine(model: &Model, names: &Names, coroutine: &Coroutine, site: SiteId) -> Proof {
-    Proof {
+fn of_coroutine(model: &Model, names: &Names, coroutine: &Coroutine, site: SiteId) -> Support {
+    Support {
         id: Some(coroutine.id.0),
         name: names.of_coroutine(model, coroutine),
         at: names.at(site),
-        ..Proof::default()
+        ..Support::default()
     }
 }
 
 /// Describes a group of coroutines that were alive at the end.
-pub fn of_leak(leak: &Leak) -> Proof {
+pub fn of_leak(leak: &Leak) -> Support {
     let coroutines = units::counted(leak.count as u64, "coroutine");
-    Proof {
+    Support {
         id: leak.ids.first().copied().filter(|_| leak.count == 1),
         name: leak.function.clone(),
         at: leak.at.clone(),
         what: format!("{coroutines} {}", leak.state),
-        ..Proof::default()
+        ..Support::default()
     }
 }
 
 /// Describes a finding of a lint.
-pub fn of_lint(place: &LintPlace) -> Proof {
+pub fn of_lint(place: &LintPlace) -> Support {
     let coroutines = units::counted(place.coroutines, "coroutine");
-    Proof {
+    Support {
         id: place.ids.first().copied().filter(|_| place.coroutines == 1),
         name: place.function.clone(),
         at: place.at.clone(),
         what: format!("{coroutines}: {}", (place.lint.message)(place)),
-        ..Proof::default()
+        ..Support::default()
     }
 }
 
 /// The coroutine of a span that has just ended, and the span.
-pub fn witness(trace_model: &TraceModel, span: &Span) -> Option<Witness> {
-    Some(Witness::of(trace_model.get(span.coroutine)?, *span))
+pub fn witness(trace_model: &TraceModel, span: &Span) -> Option<OwnedSpan> {
+    Some(OwnedSpan::of(trace_model.get(span.coroutine)?, *span))
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::config::rules::{Comparison, Rule};
+use crate::config::rules::{Operator, Rule};
 
 /// The values that a metric can have, given what is missing in the trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl Range {
         let has_bound_inside =
             self.least <= rule.bound && self.most.is_none_or(|most| rule.bound <= most);
         let is_equality_open =
-            rule.comparison == Comparison::Equal && has_bound_inside && !self.is_exact();
+            rule.comparison == Operator::Equal && has_bound_inside && !self.is_exact();
         match ends {
             _ if is_equality_open => Outcome::without_value(rule),
             [true, true] => Outcome::Passed,

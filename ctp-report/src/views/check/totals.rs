@@ -4,11 +4,11 @@ use ctp_trace::model::Named;
 use ctp_trace::record::{Bins, Durations as Totals, Nanos};
 use ctp_trace::verdict::State;
 
-use crate::config::rules::{Durations, Kind, Statistic};
+use crate::config::rules::{DurationKind, Durations, Statistic};
 use crate::load::Model;
 use crate::names::Names;
 use crate::views::check::missing;
-use crate::views::check::proof::Proof;
+use crate::views::check::proof::Support;
 use crate::views::check::range::Range;
 
 /// The range of a statistic.
@@ -16,7 +16,7 @@ pub fn range(model: &Model, names: &Names, statistic: Statistic, durations: &Dur
     if durations.site.is_some() {
         return Range::unknown("the trace has totals by name, not by site".to_owned());
     }
-    if durations.kind == Kind::Ready {
+    if durations.kind == DurationKind::Ready {
         return Range::unknown("totals do not include delays".to_owned());
     }
     let all = model.trace_model.by_name();
@@ -68,14 +68,14 @@ fn is_admitted(model: &Model, names: &Names, durations: &Durations, named: &Name
 }
 
 /// The sum of all totals, unless their bins differ.
-fn merged(all: &[&Named], kind: Kind) -> Option<(Totals, Bins)> {
+fn merged(all: &[&Named], kind: DurationKind) -> Option<(Totals, Bins)> {
     let mut sum = Totals::default();
     let bins = all.first().map_or(Bins::USUAL, |named| named.bins);
     for named in all {
         if named.bins != bins {
             return None;
         }
-        sum.merge(if kind == Kind::Run {
+        sum.merge(if kind == DurationKind::Run {
             &named.running
         } else {
             &named.waiting
@@ -128,16 +128,16 @@ fn with_missing(range: Range, grows: bool, model: &Model, all: &[&Named]) -> Ran
 }
 
 /// Describes the coroutines of the name with the longest run that has ended, and the length of this run.
-pub fn longest_runner(model: &Model, names: &Names) -> Option<(Nanos, Proof)> {
+pub fn longest_runner(model: &Model, names: &Names) -> Option<(Nanos, Support)> {
     let all = model.trace_model.by_name().into_iter();
     let longest = all.max_by_key(|named| named.running.max)?;
     let key = longest.group_key;
     let name = names.called(model.trace_model.name(key.name));
-    let proof = Proof {
+    let proof = Support {
         name: name.unwrap_or_else(|| names.function(key.spawn_site, "")),
         at: names.at(key.spawn_site),
         what: "has the longest run".to_owned(),
-        ..Proof::default()
+        ..Support::default()
     };
     Some((longest.running.max, proof))
 }

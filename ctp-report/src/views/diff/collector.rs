@@ -23,7 +23,7 @@ type Key = (SiteId, WaitKind, u32);
 pub struct Collector {
     series: Vec<(Key, Series)>,
     places: Map<Key, usize>,
-    names: Names,
+    names: CoroutineNames,
     /// Waits at sites beyond [`MAX_SITES`].
     pub left_out: u64,
 }
@@ -31,14 +31,14 @@ pub struct Collector {
 /// Names of coroutines, with a `*` for a number at the end. Names that differ in this number only are one
 /// name.
 #[derive(Default)]
-struct Names {
+struct CoroutineNames {
     texts: Vec<String>,
     by_text: HashMap<String, u32>,
     /// The number of each name, or `None` if there was no room when the name was first seen.
     by_id: Map<NameId, Option<u32>>,
 }
 
-impl Names {
+impl CoroutineNames {
     /// The number of a name. A name takes up to 1 MiB, so a new name is not kept without `has_room`.
     fn number(&mut self, trace_model: &TraceModel, id: NameId, has_room: bool) -> Option<u32> {
         if let Some(number) = self.by_id.get(&id) {
@@ -119,10 +119,10 @@ mod tests {
     #[test]
     fn names_without_room_are_not_kept() {
         let (trace_model, id) = (TraceModel::new(), NameId::default());
-        let mut names = Names::default();
+        let mut names = CoroutineNames::default();
         assert_eq!(names.number(&trace_model, id, false), None);
         assert!(names.texts.is_empty() && names.by_text.is_empty());
-        let mut names = Names::default();
+        let mut names = CoroutineNames::default();
         assert_eq!(names.number(&trace_model, id, true), Some(0));
         assert_eq!(names.number(&trace_model, id, false), Some(0));
     }

@@ -58,14 +58,14 @@ pub struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line_before: Option<u32>,
     /// The figures before.
-    pub before: Option<Figures>,
+    pub before: Option<SiteFigures>,
     /// The figures after.
-    pub after: Option<Figures>,
+    pub after: Option<SiteFigures>,
 }
 
 /// Figures of a site in a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Figures {
+pub struct SiteFigures {
     /// Waits that ended in a run.
     pub waits: u64,
     /// Half of these waits took no longer.
@@ -80,9 +80,9 @@ pub struct Figures {
     pub ran_ns: u64,
 }
 
-impl Figures {
+impl SiteFigures {
     fn of(series: &Series) -> Self {
-        Figures {
+        SiteFigures {
             waits: series.waits(),
             p50_ns: series.percentile(50),
             p99_ns: series.percentile(99),
@@ -109,7 +109,7 @@ impl Row {
         let identity = pair.identity().cloned().unwrap_or_default();
         let line_before = line(pair.before).filter(|line| Some(*line) != identity.line);
         let figures =
-            |site: Option<(&Identity, &Series)>| site.map(|(_, series)| Figures::of(series));
+            |site: Option<(&Identity, &Series)>| site.map(|(_, series)| SiteFigures::of(series));
         Row {
             line_before,
             before: figures(pair.before),

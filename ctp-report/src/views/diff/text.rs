@@ -4,32 +4,32 @@ use std::io;
 use std::path::Path;
 
 use crate::config::LeastChange;
-use crate::text::table::{Column, Side};
+use crate::text::table::{Alignment, Column};
 use crate::text::{Page, units};
-use crate::views::diff::model::{Change, Comparison, Figures, Row};
+use crate::views::diff::model::{Change, Comparison, Row, SiteFigures};
 use crate::views::diff::profile::{About, Profile};
 
 /// The maximum number of new sites, and of gone sites, that are listed.
 const LISTED: usize = 20;
 
 const CHANGES: [Column; 9] = [
-    ("change", Side::Right),
-    ("interval", Side::Right),
-    ("of waits", Side::Left),
-    ("before", Side::Right),
-    ("after", Side::Right),
-    ("waits", Side::Right),
-    ("waited", Side::Right),
-    ("function", Side::Left),
-    ("site", Side::Left),
+    ("change", Alignment::Right),
+    ("interval", Alignment::Right),
+    ("of waits", Alignment::Left),
+    ("before", Alignment::Right),
+    ("after", Alignment::Right),
+    ("waits", Alignment::Right),
+    ("waited", Alignment::Right),
+    ("function", Alignment::Left),
+    ("site", Alignment::Left),
 ];
 
 const SITES: [Column; 5] = [
-    ("waits", Side::Right),
-    ("waited", Side::Right),
-    ("run", Side::Right),
-    ("function", Side::Left),
-    ("site", Side::Left),
+    ("waits", Alignment::Right),
+    ("waited", Alignment::Right),
+    ("run", Alignment::Right),
+    ("function", Alignment::Left),
+    ("site", Alignment::Left),
 ];
 
 /// Writes a line about a trace, and notes about what is missing in that trace.
@@ -132,7 +132,7 @@ fn changes(page: &mut Page, changes: &[Change]) -> io::Result<()> {
 fn change(change: &Change) -> Vec<String> {
     let Row { before, after, .. } = change.row;
     let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
-    let value = |figures: Figures| {
+    let value = |figures: SiteFigures| {
         let value = figures.percentile(change.percentile);
         value.map_or_else(|| "-".to_owned(), units::duration_ns)
     };
@@ -191,7 +191,7 @@ fn sites(
     title: &str,
     what: &str,
     rows: &[Row],
-    figures: fn(&Row) -> Option<Figures>,
+    figures: fn(&Row) -> Option<SiteFigures>,
 ) -> io::Result<()> {
     if rows.is_empty() {
         return Ok(());

@@ -16,7 +16,7 @@ use crate::views::flame::stuck_waits::StuckWaits;
 
 /// The spans that a stack sums up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct StackKey {
     /// The name of the coroutines.
     pub name: NameId,
     /// Where the coroutines were spawned.
@@ -39,20 +39,20 @@ pub struct Sum {
 
 /// Sums time by stack.
 #[derive(Debug)]
-pub struct Folder {
+pub struct StackFolder {
     /// Which spans count. `None`: all of them, also those without a length.
     by: Option<By>,
     stuck: StuckWaits,
-    sums: HashMap<Key, Sum>,
+    sums: HashMap<StackKey, Sum>,
 }
 
 /// Nanoseconds by stack. Frames are text, the outermost first.
 pub type Stacks = BTreeMap<Vec<String>, u64>;
 
-impl Folder {
+impl StackFolder {
     /// Creates an empty folder for waits or for runs.
     pub fn new(by: By) -> Self {
-        Folder {
+        StackFolder {
             by: Some(by),
             stuck: StuckWaits::default(),
             sums: HashMap::new(),
@@ -61,7 +61,7 @@ impl Folder {
 
     /// Creates an empty folder for both waits and runs.
     pub fn of_all() -> Self {
-        Folder {
+        StackFolder {
             by: None,
             stuck: StuckWaits::default(),
             sums: HashMap::new(),
@@ -75,7 +75,7 @@ impl Folder {
 
     /// An empty folder for the same spans, in which these waits have their verdicts.
     pub fn marking(&self, stuck: StuckWaits) -> Self {
-        Folder {
+        StackFolder {
             by: self.by,
             stuck,
             sums: HashMap::new(),
@@ -107,7 +107,7 @@ impl Folder {
 
     /// Adds the spans that had not ended when the recording or the process did. Returns all sums with
     /// the displayed names of the coroutines.
-    pub fn named(mut self, model: &Model, selection: &Selection) -> Vec<(Key, String, Sum)> {
+    pub fn named(mut self, model: &Model, selection: &Selection) -> Vec<(StackKey, String, Sum)> {
         self.close(model, selection);
         let numbered = self.numbered_names(model);
         let sums = self.sums.iter().map(|(key, sum)| {
@@ -171,7 +171,7 @@ impl Folder {
             By::Run
         };
         if self.by.is_none_or(|only| only == by && length.0 > 0) {
-            let key = Key {
+            let key = StackKey {
                 name: coroutine.name,
                 spawned: coroutine.spawn_site,
                 activity,
@@ -193,7 +193,7 @@ fn open_span(trace_model: &TraceModel, coroutine: &Coroutine) -> Option<(Activit
     Some((Activity::Running(from), coroutine.runs_since()?))
 }
 
-fn frames(key: &Key, name: &str, (model, names): (&Model, &Names)) -> Vec<String> {
+fn frames(key: &StackKey, name: &str, (model, names): (&Model, &Names)) -> Vec<String> {
     let mut frames = vec![names.function(SiteId(0), name)];
     if let Some(at) = names.at(key.spawned) {
         frames.push(format!("spawned at {at}"));

@@ -10,7 +10,7 @@ use crate::evidence::resource;
 use crate::evidence::selection::Selection;
 use crate::load::Model;
 use crate::names::{Label, Names};
-use crate::views::flame::model::{Folder, Key, Sum, limit_sum};
+use crate::views::flame::model::{StackFolder, StackKey, Sum, limit_sum};
 
 /// A function in a stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,7 +50,11 @@ const MORE: &str = "…";
 
 impl Samples {
     /// The stacks of a folder that counts both waits and runs.
-    pub fn of(folder: Folder, (model, names): (&Model, &Names), selection: &Selection) -> Self {
+    pub fn of(
+        folder: StackFolder,
+        (model, names): (&Model, &Names),
+        selection: &Selection,
+    ) -> Self {
         let mut samples = BTreeMap::new();
         for (key, name, sum) in folder.named(model, selection) {
             let stack = stack(&key, &name, (model, names));
@@ -63,7 +67,7 @@ impl Samples {
     }
 }
 
-fn stack(key: &Key, name: &str, (model, names): (&Model, &Names)) -> Stack {
+fn stack(key: &StackKey, name: &str, (model, names): (&Model, &Names)) -> Stack {
     let coroutine = names.function(SiteId(0), name);
     let mut frames = vec![Frame {
         function: coroutine.clone(),

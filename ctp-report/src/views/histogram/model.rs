@@ -27,9 +27,9 @@ pub struct Chart {
     /// How many coroutines waited or ran.
     pub coroutines: u64,
     /// The waits that ended in a run.
-    pub waiting: Side,
+    pub waiting: DurationStats,
     /// The runs that ended.
-    pub running: Side,
+    pub running: DurationStats,
     /// How many waits had not ended. They are not counted in `waiting`.
     pub open: u64,
     /// The longest of these waits, so far.
@@ -44,7 +44,7 @@ pub struct Chart {
 
 /// Statistics of durations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Side {
+pub struct DurationStats {
     /// The number of durations.
     pub count: u64,
     /// The sum.
@@ -108,8 +108,8 @@ fn of_site((model, figures): (&Model, &Figures), names: &Names, site: &SiteStats
         column: names.of(site.site).and_then(|label| label.column),
         waits_for: Some(resource::word(site.wait)),
         coroutines: site.coroutines,
-        waiting: Side::of_events(&site.waits),
-        running: Side::of_events(&site.runs),
+        waiting: DurationStats::of_events(&site.waits),
+        running: DurationStats::of_events(&site.runs),
         open: site.open.count(),
         oldest_open_ns: site.open.max().map(|time| time.0),
         cancelled: site.cancelled.count(),
@@ -128,8 +128,8 @@ fn of_name((model, figures): (&Model, &Figures), names: &Names, named: &Named) -
             .and_then(|label| label.column),
         waits_for: None,
         coroutines: named.coroutines,
-        waiting: Side::of_totals(&named.waiting, named.bins),
-        running: Side::of_totals(&named.running, named.bins),
+        waiting: DurationStats::of_totals(&named.waiting, named.bins),
+        running: DurationStats::of_totals(&named.running, named.bins),
         open: named.open.count(),
         oldest_open_ns: named.open.max().map(|time| time.0),
         cancelled: named.cancelled,
@@ -138,9 +138,9 @@ fn of_name((model, figures): (&Model, &Figures), names: &Names, named: &Named) -
     }
 }
 
-impl Side {
+impl DurationStats {
     fn of_events(all: &Histogram) -> Self {
-        Side {
+        DurationStats {
             count: all.count(),
             sum_ns: all.sum().0,
             mean_ns: all.mean().map(|time| time.0),
@@ -152,7 +152,7 @@ impl Side {
 
     fn of_totals(all: &Durations, bins: Bins) -> Self {
         let is_known = |time: Nanos| (all.count > 0).then_some(time.0);
-        Side {
+        DurationStats {
             count: all.count,
             sum_ns: all.sum.0,
             mean_ns: all.mean().map(|time| time.0),

@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::text::{Page, Width, units};
-use crate::views::histogram::model::{Bin, Chart, Side};
+use crate::views::histogram::model::{Bin, Chart, DurationStats};
 
 /// How many charts are drawn. JSON has all.
 const MAX_SHOWN: usize = 10;
@@ -77,7 +77,7 @@ fn not_counted(chart: &Chart) -> Vec<String> {
     .collect()
 }
 
-fn side(page: &mut Page, what: &str, caveat: &str, side: &Side) -> io::Result<()> {
+fn side(page: &mut Page, what: &str, caveat: &str, side: &DurationStats) -> io::Result<()> {
     let (Some(mean), Some(min), Some(max)) = (side.mean_ns, side.min_ns, side.max_ns) else {
         return page.line(&format!("  {what}  {}", nothing(caveat)));
     };

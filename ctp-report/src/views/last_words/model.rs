@@ -7,7 +7,7 @@ use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, Record};
 use ctp_trace::verdict::State;
 use serde::Serialize;
 
-use crate::evidence::proof::{self, Step};
+use crate::evidence::proof::{self, ProofStep};
 use crate::evidence::selection::Selection;
 use crate::findings::Finding as _;
 use crate::findings::crash::Crash;
@@ -50,7 +50,7 @@ pub struct LastWords {
     /// How many events of the coroutine are missing.
     pub lost: u64,
     /// The latest events, the oldest first.
-    pub events: Vec<Step>,
+    pub events: Vec<ProofStep>,
 }
 
 impl LatestEvents {

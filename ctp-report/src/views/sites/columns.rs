@@ -1,7 +1,7 @@
 //! The columns of the table of sites.
 
 use crate::config::{SiteField, SitesView};
-use crate::text::table::{Column, Side};
+use crate::text::table::{Alignment, Column};
 use crate::text::units;
 use crate::views::sites::model::Row;
 
@@ -34,23 +34,23 @@ pub fn fields(view: &SitesView, rows: &[Row]) -> Vec<SiteField> {
 /// The heading and alignment of a column.
 pub fn column(field: SiteField, by_name: bool) -> Column {
     match field {
-        SiteField::Share => ("share", Side::Right),
-        SiteField::Coroutines => ("coroutines", Side::Right),
-        SiteField::Waits => ("waits", Side::Right),
-        SiteField::Open => ("open", Side::Right),
-        SiteField::Mean => ("mean", Side::Right),
-        SiteField::P50 => ("p50", Side::Right),
-        SiteField::P99 => ("p99", Side::Right),
-        SiteField::Max => ("max", Side::Right),
-        SiteField::Stddev => ("stddev", Side::Right),
-        SiteField::Waited => ("waited", Side::Right),
-        SiteField::Run => ("run", Side::Right),
-        SiteField::Resource => ("waits for", Side::Left),
-        SiteField::Name => ("name", Side::Left),
-        SiteField::Function if by_name => ("name", Side::Left),
-        SiteField::Function => ("function", Side::Left),
-        SiteField::Site if by_name => ("spawned at", Side::Left),
-        SiteField::Site => ("site", Side::Left),
+        SiteField::Share => ("share", Alignment::Right),
+        SiteField::Coroutines => ("coroutines", Alignment::Right),
+        SiteField::Waits => ("waits", Alignment::Right),
+        SiteField::Open => ("open", Alignment::Right),
+        SiteField::Mean => ("mean", Alignment::Right),
+        SiteField::P50 => ("p50", Alignment::Right),
+        SiteField::P99 => ("p99", Alignment::Right),
+        SiteField::Max => ("max", Alignment::Right),
+        SiteField::Stddev => ("stddev", Alignment::Right),
+        SiteField::Waited => ("waited", Alignment::Right),
+        SiteField::Run => ("run", Alignment::Right),
+        SiteField::Resource => ("waits for", Alignment::Left),
+        SiteField::Name => ("name", Alignment::Left),
+        SiteField::Function if by_name => ("name", Alignment::Left),
+        SiteField::Function => ("function", Alignment::Left),
+        SiteField::Site if by_name => ("spawned at", Alignment::Left),
+        SiteField::Site => ("site", Alignment::Left),
     }
 }
 

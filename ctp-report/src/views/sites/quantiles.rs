@@ -19,7 +19,7 @@ pub struct Quantiles(HashMap<(SiteId, WaitKind), Histogram<u32>>);
 
 /// Figures of the ended waits at a site. `None` without such waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct QuantileFigures {
     /// At least half of the waits took no longer.
     pub p50_ns: Option<u64>,
     /// At least 99 % of the waits took no longer.
@@ -46,20 +46,20 @@ impl Quantiles {
     }
 
     /// The figures of a site. They are upper bounds, within a factor of two, beyond [`MAX_SITES`].
-    pub fn of(&self, site: &SiteStats) -> Figures {
+    pub fn of(&self, site: &SiteStats) -> QuantileFigures {
         let bound = |percent| site.waits.bound(percent).map(|bound| bound.0);
         let lengths = self.0.get(&(site.site, site.wait));
         match lengths.filter(|lengths| lengths.len() == site.waits.count()) {
             Some(lengths) if !lengths.is_empty() => {
                 let longest = site.waits.max().unwrap_or_default().0;
                 let quantile = |share| Some(lengths.value_at_quantile(share).min(longest));
-                Figures {
+                QuantileFigures {
                     p50_ns: quantile(0.5),
                     p99_ns: quantile(0.99),
                     stddev_ns: Some(lengths.stdev() as u64),
                 }
             }
-            _ => Figures {
+            _ => QuantileFigures {
                 p50_ns: bound(50),
                 p99_ns: bound(99),
                 stddev_ns: None,
@@ -112,12 +112,15 @@ mod tests {
         let mut quantiles = Quantiles::default();
         quantiles.add(&wait(1000));
         let figures = quantiles.of(&stats([1000, 1100].into_iter()));
-        let expected = Figures {
+        let expected = QuantileFigures {
             p50_ns: Some(1023),
             p99_ns: Some(1100),
             stddev_ns: None,
         };
         assert_eq!(figures, expected);
-        assert_eq!(quantiles.of(&SiteStats::default()), Figures::default());
+        assert_eq!(
+            quantiles.of(&SiteStats::default()),
+            QuantileFigures::default()
+        );
     }
 }

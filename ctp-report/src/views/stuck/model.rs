@@ -32,10 +32,10 @@ use crate::names::{Label, Names, duplicates};
 use crate::text::units;
 use crate::views::stuck::model::deadlocks::Behind;
 
-pub use evidence::Evidence;
+pub use evidence::GroupEvidence;
 pub use group_verdict::GroupVerdict;
 pub use members::Members;
-pub use place::Place;
+pub use place::GroupPlace;
 pub use relations::{Relation, Relations};
 
 /// Coroutines that share verdict, fact, reason and place.
@@ -43,7 +43,7 @@ pub use relations::{Relation, Relations};
 pub struct Group {
     /// Where the coroutines are.
     #[serde(flatten)]
-    pub place: Place,
+    pub place: GroupPlace,
     /// The coroutines, and what they wait for.
     #[serde(flatten)]
     pub members: Members,
@@ -52,7 +52,7 @@ pub struct Group {
     pub group_verdict: GroupVerdict,
     /// What supports the verdict.
     #[serde(flatten)]
-    pub evidence: Evidence,
+    pub evidence: GroupEvidence,
 }
 
 /// What groups and cycles are built from: the trace, and what other coroutines did that concerns
@@ -197,11 +197,11 @@ fn busy_key(context: &Context, coroutine: &Coroutine) -> Option<(String, String)
 }
 
 fn group(context: &Context, members: &[Member]) -> Group {
-    let place = Place::of(context, members);
+    let place = GroupPlace::of(context, members);
     Group {
         members: Members::of(context, members, &place.code.function),
         group_verdict: GroupVerdict::of(context.model, members),
-        evidence: Evidence::of(context, members),
+        evidence: GroupEvidence::of(context, members),
         place,
     }
 }

@@ -21,7 +21,7 @@ use crate::document::hints;
 use crate::evidence::proof;
 use crate::evidence::selection::notice;
 use crate::evidence::thread_inspections::ThreadInspection;
-use crate::names::chains::Awaits;
+use crate::names::chains::AwaitChain;
 use crate::names::{Names, source};
 use crate::text::{self, ContextLines, Page, units};
 use crate::views::stuck::inspected::Findings;
@@ -34,7 +34,7 @@ use fields::{branch_line, fields};
 pub use sentences::sentences;
 
 /// What the page shows.
-pub struct Shown<'s> {
+pub struct ShownGroups<'s> {
     /// The coroutines, by verdict and site.
     pub groups: &'s [Group],
     /// The cycles of deadlocks.
@@ -50,7 +50,11 @@ pub struct Shown<'s> {
 }
 
 /// Writes all groups, the worst first. Deadlocks are written cycle by cycle.
-pub fn page(page: &mut Page, shown: &Shown, (names, view): (&Names, &StuckView)) -> io::Result<()> {
+pub fn page(
+    page: &mut Page,
+    shown: &ShownGroups,
+    (names, view): (&Names, &StuckView),
+) -> io::Result<()> {
     let (groups, deadlocks) = (shown.groups, shown.deadlocks);
     summary(page, shown, view.threshold)?;
     let relations = Relations::of(groups);
@@ -95,7 +99,7 @@ fn of(groups: &[Group], verdict: Verdict) -> impl Iterator<Item = &Group> {
 
 /// Writes the first sentence: that nothing looks stuck, or that no coroutine makes progress. Writes nothing
 /// if some coroutine is stuck and others make progress.
-fn summary(page: &mut Page, shown: &Shown, threshold: Nanos) -> io::Result<()> {
+fn summary(page: &mut Page, shown: &ShownGroups, threshold: Nanos) -> io::Result<()> {
     let groups = shown.groups;
     // The coroutines that the filter leaves out may make progress.
     let is_whole = shown.left_out == 0;
@@ -237,7 +241,7 @@ fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io:
 }
 
 /// Writes the source lines of the function that awaits this place, where there is room.
-fn awaiting_source(page: &mut Page, awaits: &Awaits, names: &Names) -> io::Result<()> {
+fn awaiting_source(page: &mut Page, awaits: &AwaitChain, names: &Names) -> io::Result<()> {
     let lines = page.context_lines();
     match awaits.frames.first() {
         Some(label) if lines == ContextLines::MANY => {

@@ -17,7 +17,7 @@ use crate::names::Names;
 use crate::text::units;
 use crate::text::xml::escape;
 use crate::time_scale::Scale;
-use crate::views::timeline::model::{self, Arrows, Member, Row, Selection, Shown};
+use crate::views::timeline::model::{self, Arrows, Member, Row, Selection, ShownThreads};
 
 const STYLE: &str = include_str!("../../../assets/timeline.css");
 const SCRIPT: &str = concat!(
@@ -35,7 +35,7 @@ const CHART: u64 = 900;
 const MAX_SHOWN: usize = 4_000;
 
 /// What is drawn.
-pub struct Chart<'a> {
+pub struct TimelineChart<'a> {
     /// The trace.
     pub model: &'a Model,
     /// The names of sites and coroutines.
@@ -55,10 +55,10 @@ pub struct Chart<'a> {
     /// The number of threads on which coroutines ran.
     pub threads: u64,
     /// The shown threads that recorded events of their own, such as wakes.
-    pub lives: &'a Shown,
+    pub lives: &'a ShownThreads,
 }
 
-impl Chart<'_> {
+impl TimelineChart<'_> {
     /// The crash, if `member` ran on the crashed thread.
     fn crash_of(&self, member: &Member) -> Option<&Crash> {
         self.crash.filter(|crash| {
@@ -81,7 +81,7 @@ pub struct Drawn {
 ///
 /// # Errors
 /// If there is no coroutine to draw.
-pub fn draw(chart: &Chart, title: Option<&str>) -> Result<Drawn> {
+pub fn draw(chart: &TimelineChart, title: Option<&str>) -> Result<Drawn> {
     if chart.rows.is_empty() {
         bail!("no coroutine lived in that time, so there is nothing to draw: give another --time");
     }
@@ -105,7 +105,7 @@ fn about(selection: &Selection) -> String {
 }
 
 /// Returns the SVG file.
-fn file(chart: &Chart, title: Option<&str>) -> String {
+fn file(chart: &TimelineChart, title: Option<&str>) -> String {
     let (head, top) = frame::head(chart, title);
     let (body, bottom) = body(chart, top + frame::AXIS);
     let (threads, bottom) = threads::draw(chart, bottom);
@@ -130,7 +130,7 @@ fn file(chart: &Chart, title: Option<&str>) -> String {
 
 /// Draws all rows below `y`, with headings if they are grouped. Returns the SVG and the y coordinate of the
 /// lower edge.
-fn body(chart: &Chart, mut y: u64) -> (String, u64) {
+fn body(chart: &TimelineChart, mut y: u64) -> (String, u64) {
     let few = chart.rows.len() <= 40;
     let style = row::Style {
         height: if few { 22 } else { 17 },
@@ -156,7 +156,7 @@ fn body(chart: &Chart, mut y: u64) -> (String, u64) {
 }
 
 /// The minimum width of a bar with a tooltip, so that at most [`MAX_SHOWN`] bars have tooltips.
-fn min_tooltip_width(chart: &Chart) -> u64 {
+fn min_tooltip_width(chart: &TimelineChart) -> u64 {
     let tracks = chart.rows.iter().flat_map(Row::tracks);
     let bars = tracks.flat_map(|track| model::bars(track, &chart.scale));
     let mut widths: Vec<u64> = bars.map(|bar| bar.width).collect();

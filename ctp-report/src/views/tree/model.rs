@@ -12,7 +12,7 @@ use crate::names::{Names, label};
 
 /// A family: coroutines with the same name and spawn site, and the families that they spawned.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Branch {
+pub struct FamilyBranch {
     /// The name. Numbered names are joined: `conn-*`.
     pub name: String,
     /// The spawn site.
@@ -32,7 +32,7 @@ pub struct Branch {
     #[serde(skip)]
     weight: [u64; 3],
     /// The families that the members spawned.
-    pub children: Vec<Branch>,
+    pub children: Vec<FamilyBranch>,
 }
 
 /// The name of the family that holds all coroutines beyond the limit of the model.
@@ -47,10 +47,15 @@ struct Members {
 
 /// Returns the families without a known parent, each with its descendants. Of a selection, only the families
 /// with selected members that are alive, and their ancestors, are returned.
-pub fn tree(model: &Model, names: &Names, threshold: Nanos, selection: &Selection) -> Vec<Branch> {
+pub fn tree(
+    model: &Model,
+    names: &Names,
+    threshold: Nanos,
+    selection: &Selection,
+) -> Vec<FamilyBranch> {
     let mut members = members(model, threshold, selection);
     let families: Vec<(FamilyId, &Family)> = model.trace_model.families().collect();
-    let mut grown: BTreeMap<Option<FamilyId>, Vec<Branch>> = BTreeMap::new();
+    let mut grown: BTreeMap<Option<FamilyId>, Vec<FamilyBranch>> = BTreeMap::new();
     // A family comes after its parent, so going backwards completes children first.
     for (id, family) in families.into_iter().rev() {
         let mut branch = branch(
@@ -87,7 +92,7 @@ fn members(model: &Model, threshold: Nanos, selection: &Selection) -> BTreeMap<F
     members
 }
 
-fn branch(model: &Model, names: &Names, family: &Family, members: Members) -> Branch {
+fn branch(model: &Model, names: &Names, family: &Family, members: Members) -> FamilyBranch {
     let Members { ids, stuck } = members;
     let name = model.trace_model.name(family.name);
     let name = if family.names_differ {
@@ -96,7 +101,7 @@ fn branch(model: &Model, names: &Names, family: &Family, members: Members) -> Br
         name.to_owned()
     };
     let alive = ids.len() as u64;
-    Branch {
+    FamilyBranch {
         name: names
             .called(&name)
             .unwrap_or_else(|| label::NO_NAME.to_owned()),
@@ -111,8 +116,8 @@ fn branch(model: &Model, names: &Names, family: &Family, members: Members) -> Br
     }
 }
 
-impl Branch {
-    fn adopt(&mut self, children: Vec<Branch>) {
+impl FamilyBranch {
+    fn adopt(&mut self, children: Vec<FamilyBranch>) {
         self.weight = [self.stuck, self.alive, self.ended];
         for child in &children {
             let sums = self.weight.iter_mut().zip(child.weight);
@@ -123,7 +128,7 @@ impl Branch {
 }
 
 /// Sorts by the number of stuck, then live, then ended coroutines, with descendants.
-fn sorted(mut branches: Vec<Branch>) -> Vec<Branch> {
+fn sorted(mut branches: Vec<FamilyBranch>) -> Vec<FamilyBranch> {
     branches.sort_by(|a, b| (b.weight, &a.name).cmp(&(a.weight, &b.name)));
     branches
 }

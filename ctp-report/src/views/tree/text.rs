@@ -2,16 +2,16 @@
 
 use std::io;
 
-use crate::text::table::{Column, Side};
+use crate::text::table::{Alignment, Column};
 use crate::text::{Page, units};
-use crate::views::tree::model::Branch;
+use crate::views::tree::model::FamilyBranch;
 
 const COLUMNS: [Column; 5] = [
-    ("alive", Side::Right),
-    ("stuck", Side::Right),
-    ("ended", Side::Right),
-    ("coroutine", Side::Left),
-    ("spawned at", Side::Left),
+    ("alive", Alignment::Right),
+    ("stuck", Alignment::Right),
+    ("ended", Alignment::Right),
+    ("coroutine", Alignment::Left),
+    ("spawned at", Alignment::Left),
 ];
 
 /// How many rows are shown.
@@ -19,7 +19,7 @@ const MAX_ROWS: usize = 500;
 
 /// Writes a row for each family, below the row of its parent. With `all_ids`, each row is followed by the
 /// ids of the members.
-pub fn table(page: &mut Page, tree: &[Branch], all_ids: bool) -> io::Result<()> {
+pub fn table(page: &mut Page, tree: &[FamilyBranch], all_ids: bool) -> io::Result<()> {
     let mut lines = lines(tree);
     let more = lines.len().saturating_sub(MAX_ROWS);
     lines.truncate(MAX_ROWS);
@@ -38,16 +38,16 @@ pub fn table(page: &mut Page, tree: &[Branch], all_ids: bool) -> io::Result<()> 
 }
 
 /// A family, and the branch lines drawn before its name.
-struct Line<'t> {
+struct TreeLine<'t> {
     tree_lines: String,
-    branch: &'t Branch,
+    branch: &'t FamilyBranch,
 }
 
 /// Flattens the tree, parents before their children.
-fn lines(tree: &[Branch]) -> Vec<Line<'_>> {
+fn lines(tree: &[FamilyBranch]) -> Vec<TreeLine<'_>> {
     let mut lines = Vec::new();
     for root in tree {
-        lines.push(Line {
+        lines.push(TreeLine {
             tree_lines: String::new(),
             branch: root,
         });
@@ -58,7 +58,7 @@ fn lines(tree: &[Branch]) -> Vec<Line<'_>> {
 
 /// Adds the descendants of `parent`. `before` is the text before each of their names: spaces, and the
 /// vertical lines of ancestors with further children.
-fn children<'t>(parent: &'t Branch, before: &str, lines: &mut Vec<Line<'t>>) {
+fn children<'t>(parent: &'t FamilyBranch, before: &str, lines: &mut Vec<TreeLine<'t>>) {
     for (i, branch) in parent.children.iter().enumerate() {
         let (connector, below) = if i + 1 == parent.children.len() {
             ("└─ ", "   ")
@@ -66,13 +66,13 @@ fn children<'t>(parent: &'t Branch, before: &str, lines: &mut Vec<Line<'t>>) {
             ("├─ ", "│  ")
         };
         let tree_lines = format!("{before}{connector}");
-        lines.push(Line { tree_lines, branch });
+        lines.push(TreeLine { tree_lines, branch });
         children(branch, &format!("{before}{below}"), lines);
     }
 }
 
-fn cells(line: &Line) -> Vec<String> {
-    let Line { tree_lines, branch } = line;
+fn cells(line: &TreeLine) -> Vec<String> {
+    let TreeLine { tree_lines, branch } = line;
     let note = if branch.is_recursive {
         " (spawn each other)"
     } else {
@@ -98,7 +98,7 @@ fn ids(page: &mut Page, ids: &[u32]) -> io::Result<()> {
 
 /// Writes what to type next, and how many coroutines have an unknown parent. `tool` is the command
 /// with the trace.
-pub fn hints(page: &mut Page, tree: &[Branch], tool: &str, unknown: u64) -> io::Result<()> {
+pub fn hints(page: &mut Page, tree: &[FamilyBranch], tool: &str, unknown: u64) -> io::Result<()> {
     if unknown > 0 {
         page.gap()?;
         let coroutines = units::counted(unknown, "coroutine");

@@ -33,7 +33,7 @@ pub struct Why {
     /// Where the chain begins.
     pub origin: Origin,
     /// The runs of the chain.
-    pub links: Vec<Link>,
+    pub links: Vec<CausalRun>,
     /// The present wait, if the coroutine waits.
     #[serde(flatten)]
     pub wait: Wait,
@@ -43,7 +43,7 @@ pub struct Why {
     pub closed: Option<Closed>,
     /// The coroutine that blocks this coroutine, the blocker of that coroutine, and so on, if recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub blocked: Option<blockers::Line>,
+    pub blocked: Option<blockers::BlockerLine>,
     /// The coroutine that woke this coroutine last, if it waits and no blocker is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_waker: Option<LastWaker>,
@@ -72,7 +72,7 @@ pub struct Wait {
 
 /// A run, and what led to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Link {
+pub struct CausalRun {
     /// The coroutine that ran.
     pub id: u32,
     /// The coroutine's name.
@@ -303,7 +303,7 @@ struct Reporter<'a> {
 impl Reporter<'_> {
     /// Returns a link for each run. Each link counts its run only until the run made the next
     /// coroutine ready.
-    fn links(&self, runs: &[Rc<Run>], until: Nanos) -> Vec<Link> {
+    fn links(&self, runs: &[Rc<Run>], until: Nanos) -> Vec<CausalRun> {
         let ends = runs
             .iter()
             .skip(1)
@@ -315,11 +315,11 @@ impl Reporter<'_> {
             .collect()
     }
 
-    fn link(&self, run: &Run, end: Nanos) -> Link {
+    fn link(&self, run: &Run, end: Nanos) -> CausalRun {
         let since = run.wait.map(|wait| wait.at);
         let woken = run.cause.as_ref().map(|cause| cause.at);
         let ready = woken.map(|woken| woken.max(since.unwrap_or(woken)));
-        Link {
+        CausalRun {
             id: run.subject.id.0,
             name: self.name(run),
             waited_for: run.wait.and_then(|wait| self.thing(&wait)),
@@ -407,7 +407,7 @@ mod tests {
 
     #[test]
     fn sums_of_endless_runs_saturate() {
-        let link = Link {
+        let link = CausalRun {
             id: 1,
             name: String::new(),
             waited_for: None,

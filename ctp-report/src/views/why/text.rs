@@ -3,10 +3,10 @@
 
 use std::io;
 
-use crate::evidence::blockers::{BlockedStep, Line, LineEnd};
+use crate::evidence::blockers::{BlockedStep, BlockerLine, LineEnd};
 use crate::evidence::{blocker_text, missing_wakes};
 use crate::text::{self, Page, units};
-use crate::views::why::model::{Closed, Link, Origin, Ready, Why};
+use crate::views::why::model::{CausalRun, Closed, Origin, Ready, Why};
 
 /// The column at which the description of a step begins.
 const INDENT: usize = 28;
@@ -48,7 +48,7 @@ fn origin(origin: Origin) -> &'static str {
     }
 }
 
-fn link(page: &mut Page, link: &Link, next: (u32, Option<&Ready>)) -> io::Result<()> {
+fn link(page: &mut Page, link: &CausalRun, next: (u32, Option<&Ready>)) -> io::Result<()> {
     if let Some(ready) = link.ready.as_ref().filter(|ready| ready.by.is_none()) {
         line(page, ready.at_ns, &by(ready), &[did(ready, link.id)])?;
     }
@@ -61,7 +61,7 @@ fn link(page: &mut Page, link: &Link, next: (u32, Option<&Ready>)) -> io::Result
 }
 
 /// Describes a link: wait, queue, run, and how the run made the next coroutine ready.
-fn parts(link: &Link, next: (u32, Option<&Ready>)) -> Vec<String> {
+fn parts(link: &CausalRun, next: (u32, Option<&Ready>)) -> Vec<String> {
     let mut parts = vec![link.name.clone() + ":"];
     if link.waited_ns > 0 {
         let what = prefixed(" for", link.waited_for.as_deref());
@@ -154,7 +154,7 @@ fn state(why: &Why) -> String {
 
 /// Writes the chain of blockers. Each step describes the coroutine named in the step before.
 fn blocked(page: &mut Page, why: &Why) -> io::Result<()> {
-    let Some(Line { steps, ends, cycle }) = &why.blocked else {
+    let Some(BlockerLine { steps, ends, cycle }) = &why.blocked else {
         return Ok(());
     };
     for (i, step) in steps.iter().enumerate() {

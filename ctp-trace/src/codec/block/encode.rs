@@ -6,7 +6,7 @@ use super::{
     COLUMNS, COROUTINE_HIT, Column, EVENT_COUNTS, HIDDEN_SHIFT, INEXACT, N_HIT, NOT_HIDDEN,
     RowPredictor, SEEN_HIT, SITE_ARG_HIT, SiteArg, TID_HIT, TORN, WAKE,
 };
-use crate::codec::payload::{Payload, Sort};
+use crate::codec::payload::{PartKind, Payload};
 use crate::codec::varint::{put_bytes, put_int, put_uint};
 use crate::format::{FULL_PAYLOAD_BYTES, MAX_ROWS};
 use crate::hash::Map;
@@ -17,7 +17,7 @@ const RECORDS_PER_CHECK: usize = 64;
 const _: () = assert!(MAX_ROWS.is_multiple_of(RECORDS_PER_CHECK));
 
 /// The block being written.
-pub(crate) struct Encoder {
+pub(crate) struct BlockEncoder {
     columns: [Vec<u8>; COLUMNS],
     /// The latest rows, which are not in the columns yet.
     pending: Rows,
@@ -30,9 +30,9 @@ pub(crate) struct Encoder {
     latest_site_arg: (SiteArg, u64),
 }
 
-impl Encoder {
+impl BlockEncoder {
     pub(crate) fn new() -> Self {
-        Encoder {
+        BlockEncoder {
             columns: Default::default(),
             pending: Rows::default(),
             until_check: RECORDS_PER_CHECK,
@@ -175,12 +175,12 @@ impl Encoder {
         self.until_check = RECORDS_PER_CHECK;
         for (number, column) in (1..).zip(&mut self.columns) {
             if !column.is_empty() {
-                out.cut(Sort::Text);
+                out.cut(PartKind::Text);
                 out.bytes.push(number);
                 put_bytes(&mut out.bytes, column);
                 column.clear();
                 if number == Column::Time as u8 {
-                    out.cut(Sort::Noise);
+                    out.cut(PartKind::Noise);
                 }
             }
         }

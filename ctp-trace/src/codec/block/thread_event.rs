@@ -1,7 +1,7 @@
 //! Events of threads between the rows of a block. Older readers skip their columns.
 
 use super::decode::{Decoder, small, waker};
-use super::encode::{Encoder, waker_code};
+use super::encode::{BlockEncoder, waker_code};
 use super::{Column, SHARED, wait};
 use crate::codec::varint::{put_int, put_uint};
 use crate::error::Malformed;
@@ -30,14 +30,14 @@ pub(super) struct Expected {
     woken: u32,
     wakes: Map<u32, u32>,
     wake_site: u32,
-    close: Resource,
-    acquire: Resource,
-    release: Resource,
+    close: LastResource,
+    acquire: LastResource,
+    release: LastResource,
 }
 
 /// The last resource that was closed, acquired or released, and where.
 #[derive(Clone, Copy, Default)]
-struct Resource {
+struct LastResource {
     site: u32,
     arg: u64,
 }
@@ -70,21 +70,21 @@ impl Expected {
                 self.wakes.insert(self.woken, call.count);
                 self.wake_site = call.site.0;
             }
-            Act::Close(close) => self.close = Resource::of(close.site, close.arg),
-            Act::Acquire(hold) => self.acquire = Resource::of(hold.site, hold.arg),
-            Act::Release(hold) => self.release = Resource::of(hold.site, hold.arg),
+            Act::Close(close) => self.close = LastResource::of(close.site, close.arg),
+            Act::Acquire(hold) => self.acquire = LastResource::of(hold.site, hold.arg),
+            Act::Release(hold) => self.release = LastResource::of(hold.site, hold.arg),
             Act::Begin | Act::End | Act::Loss(_) => {}
         }
     }
 }
 
-impl Resource {
+impl LastResource {
     fn of(site: SiteId, arg: u64) -> Self {
-        Resource { site: site.0, arg }
+        LastResource { site: site.0, arg }
     }
 }
 
-impl Encoder {
+impl BlockEncoder {
     pub(crate) fn thread_event(&mut self, thread_event: &ThreadEvent) {
         let code = match thread_event.act {
             Act::Begin => BEGIN,
@@ -135,13 +135,13 @@ impl Encoder {
         );
     }
 
-    fn hold(&mut self, hold: &Hold, predicted: Resource) {
+    fn hold(&mut self, hold: &Hold, predicted: LastResource) {
         put_uint(self.column(Column::ThreadEventBy), waker_code(hold.by));
         let code = hold.wait.code() | (u8::from(hold.shared) * SHARED);
         self.resource(code, hold.arg, hold.site, predicted);
     }
 
-    fn resource(&mut self, code: u8, arg: u64, site: SiteId, predicted: Resource) {
+    fn resource(&mut self, code: u8, arg: u64, site: SiteId, predicted: LastResource) {
         self.put_step(Column::ThreadEventSite, site.0, predicted.site);
         let column = self.column(Column::Resource);
         column.push(code);
@@ -213,7 +213,7 @@ impl Decoder<'_> {
         })
     }
 
-    fn hold(&mut self, predicted: Resource) -> Result<Hold, Malformed> {
+    fn hold(&mut self, predicted: LastResource) -> Result<Hold, Malformed> {
         let by = waker(self.column(Column::ThreadEventBy).uint()?)?;
         let (code, arg, site) = self.resource(predicted)?;
         Ok(Hold {
@@ -225,7 +225,7 @@ impl Decoder<'_> {
         })
     }
 
-    fn resource(&mut self, predicted: Resource) -> Result<(u8, u64, SiteId), Malformed> {
+    fn resource(&mut self, predicted: LastResource) -> Result<(u8, u64, SiteId), Malformed> {
         let site = self.step(Column::ThreadEventSite, predicted.site)?;
         let column = self.column(Column::Resource);
         let code = column.byte()?;

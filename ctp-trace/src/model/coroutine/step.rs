@@ -2,7 +2,7 @@
 
 use super::{Coroutine, suspend_of};
 use crate::histogram::Histogram;
-use crate::model::site::Places;
+use crate::model::site::WaitSites;
 use crate::model::span::{Activity, Span};
 use crate::record::{CoroutineKind, Event, EventKind, Nanos, WaitKind, Wake};
 use crate::verdict::wakes_since;
@@ -33,7 +33,7 @@ impl Coroutine {
     pub(in crate::model) fn step(
         &mut self,
         event: &Event,
-        places: &mut Places,
+        places: &mut WaitSites,
         totals: &mut Totals,
     ) -> Option<Span> {
         totals.events += 1;
@@ -59,14 +59,14 @@ impl Coroutine {
     }
 
     /// Takes the latest wake word.
-    pub(in crate::model) fn wake(&mut self, wake: &Wake, places: &mut Places) {
+    pub(in crate::model) fn wake(&mut self, wake: &Wake, places: &mut WaitSites) {
         let suspend = suspend_of(self.last.as_ref(), &self.account);
         self.wakes.note_word(wake, suspend);
         self.waits.count_queueing(wake.at, places);
     }
 
     /// Takes an event after a gap, which bounds no span. A gap that a filter left is no loss.
-    fn jump(&mut self, gap: u64, places: &mut Places) -> Option<Span> {
+    fn jump(&mut self, gap: u64, places: &mut WaitSites) -> Option<Span> {
         self.account.gaps = self.account.gaps.saturating_add(gap);
         self.waits.resumed = None;
         // A site that is marked as uncertain stays so. Taking only new sites keeps the cost of many gaps
@@ -78,7 +78,7 @@ impl Coroutine {
     }
 
     #[inline]
-    fn arrive(&mut self, suspend: &Event, gap: u64, goes_on: bool, places: &mut Places) {
+    fn arrive(&mut self, suspend: &Event, gap: u64, goes_on: bool, places: &mut WaitSites) {
         if let Some(resumed) = self.waits.resumed.filter(|_| gap == 0) {
             self.polls.note_run(resumed.wake_seen == suspend.wake_seen);
         }
@@ -96,7 +96,7 @@ impl Coroutine {
         &mut self,
         from: &Event,
         to: &Event,
-        places: &mut Places,
+        places: &mut WaitSites,
         totals: &mut Totals,
     ) -> Option<Span> {
         let activity = match from.kind {
@@ -118,7 +118,7 @@ impl Coroutine {
     }
 
     #[inline]
-    fn resume(&mut self, from: &Event, run: &Event, places: &mut Places) -> Activity {
+    fn resume(&mut self, from: &Event, run: &Event, places: &mut WaitSites) -> Activity {
         let may_go_on = self.may_be_polled_without_wake(from);
         self.waits.resume(from, run, may_go_on, places);
         // The recorder reads the wake word only from time to time, but a lane has each call of `wake()`.
@@ -146,7 +146,7 @@ impl Coroutine {
     }
 
     #[inline]
-    fn pause(&mut self, length: Nanos, places: &mut Places, totals: &mut Totals) -> Activity {
+    fn pause(&mut self, length: Nanos, places: &mut WaitSites, totals: &mut Totals) -> Activity {
         let after = self.waits.pause(length, places);
         if after.is_none() {
             totals.first_runs.add(length);

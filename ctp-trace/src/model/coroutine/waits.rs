@@ -2,7 +2,7 @@
 
 use super::visited::Visited;
 use crate::model::names::NameId;
-use crate::model::site::Places;
+use crate::model::site::WaitSites;
 use crate::model::wakers::Woken;
 use crate::record::{Event, Nanos, SiteId, WaitKind};
 
@@ -124,7 +124,7 @@ impl Waits {
     /// Whether the run that ends with this suspend was a poll without a wake that changed nothing, as
     /// when another future polls this future for reasons of its own.
     #[inline]
-    pub(super) fn go_on(&self, suspend: &Event, places: &mut Places) -> bool {
+    pub(super) fn go_on(&self, suspend: &Event, places: &mut WaitSites) -> bool {
         let Some(resumed) = self.resumed.filter(|resumed| resumed.is_uncounted) else {
             return false;
         };
@@ -143,7 +143,7 @@ impl Waits {
 
     /// Counts the previous wait as completed, unless it goes on.
     #[inline]
-    pub(super) fn settle(&mut self, goes_on: bool, places: &mut Places) {
+    pub(super) fn settle(&mut self, goes_on: bool, places: &mut WaitSites) {
         if !goes_on {
             self.count(places);
         }
@@ -154,7 +154,7 @@ impl Waits {
 
     /// Counts the previous wait as completed.
     #[inline]
-    pub(in crate::model) fn count(&self, places: &mut Places) {
+    pub(in crate::model) fn count(&self, places: &mut WaitSites) {
         let resumed = self.resumed.filter(|resumed| resumed.is_uncounted);
         if let (Some(resumed), Some(ran_at)) = (resumed, self.ran_at) {
             let length = self.since.until(ran_at);
@@ -169,7 +169,7 @@ impl Waits {
         suspend: &Event,
         (gap, goes_on): (u64, bool),
         name: NameId,
-        places: &mut Places,
+        places: &mut WaitSites,
     ) -> bool {
         let number = places.number(suspend.site, suspend.wait);
         let is_same = |resumed: &&Resumed| gap == 0 && resumed.is_of(suspend, number);
@@ -195,7 +195,7 @@ impl Waits {
     }
 
     /// Takes the death of a waiting coroutine.
-    pub(super) fn cancel(&mut self, from: &Event, at: Nanos, places: &mut Places) {
+    pub(super) fn cancel(&mut self, from: &Event, at: Nanos, places: &mut WaitSites) {
         self.cancelled = true;
         let length = self.since.until(at);
         places.at(from.site, from.wait).cancelled.add(length);
@@ -208,7 +208,7 @@ impl Waits {
         from: &Event,
         run: &Event,
         may_go_on: bool,
-        places: &mut Places,
+        places: &mut WaitSites,
     ) {
         self.waited.add(from.at.until(run.at));
         let site = places.number(from.site, from.wait);
@@ -233,7 +233,7 @@ impl Waits {
     pub(super) fn pause(
         &mut self,
         length: Nanos,
-        places: &mut Places,
+        places: &mut WaitSites,
     ) -> Option<(SiteId, WaitKind)> {
         self.ran.add(length);
         let stats = places.by_number(self.resumed?.site);
@@ -243,7 +243,7 @@ impl Waits {
 
     /// Counts the delay of the latest run, if a wake at `woken_at` came during the preceding wait.
     #[inline]
-    pub(super) fn count_queueing(&mut self, woken_at: Nanos, places: &mut Places) {
+    pub(super) fn count_queueing(&mut self, woken_at: Nanos, places: &mut WaitSites) {
         let Some(ran_at) = self.ran_at else {
             return;
         };
@@ -265,7 +265,7 @@ impl Waits {
 
     /// Counts a call of `wake()` during the wait before the latest run as the call that ended the wait.
     #[inline]
-    pub(super) fn count_waker(&mut self, call: &Woken, places: &mut Places) {
+    pub(super) fn count_waker(&mut self, call: &Woken, places: &mut WaitSites) {
         let Some(ran_at) = self.ran_at else {
             return;
         };

@@ -25,9 +25,9 @@ pub(super) struct Blocked {
 }
 
 /// The tasks that hold each lock.
-pub(super) struct Holders<'p>(BTreeMap<Resource, Vec<(&'p InspectedTask, bool)>>);
+pub(super) struct LockHolders<'p>(BTreeMap<Resource, Vec<(&'p InspectedTask, bool)>>);
 
-impl<'p> Holders<'p> {
+impl<'p> LockHolders<'p> {
     pub(super) fn of(process: &'p InspectedProcess) -> Self {
         let mut holders: BTreeMap<Resource, Vec<_>> = BTreeMap::new();
         let tasks = process.tasks.values().map(|known| &known.latest);
@@ -37,7 +37,7 @@ impl<'p> Holders<'p> {
                 of_lock.push((task, hold.is_exclusive));
             }
         }
-        Holders(holders)
+        LockHolders(holders)
     }
 
     /// The known holders of a lock, for a task that waits for the lock.
@@ -66,7 +66,7 @@ impl<'p> Holders<'p> {
 impl Blocked {
     pub(super) fn of(
         process: &InspectedProcess,
-        holders: &Holders,
+        holders: &LockHolders,
         stacks: &BTreeMap<AwaitStackId, AwaitStack>,
     ) -> Self {
         let mut blocked = Blocked::default();
@@ -90,7 +90,7 @@ impl Blocked {
     fn add(
         &mut self,
         process: &InspectedProcess,
-        holders: &Holders,
+        holders: &LockHolders,
         task: &InspectedTask,
         stacks: &BTreeMap<AwaitStackId, AwaitStack>,
     ) {
@@ -177,7 +177,7 @@ impl Blocked {
 /// the resource exclusively. `None` if something else can let the future continue.
 fn blockers(
     process: &InspectedProcess,
-    holders: &Holders,
+    holders: &LockHolders,
     leaf: &Leaf,
     waiter: &InspectedTask,
 ) -> Option<(Vec<TaskId>, bool)> {

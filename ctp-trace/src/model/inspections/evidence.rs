@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::blocked::{Blocked, Holders};
+use super::blocked::{Blocked, LockHolders};
 use super::calls;
 use super::{Inspected, InspectedProcess};
 use crate::model::TraceModel;
@@ -81,7 +81,7 @@ impl TraceModel {
         process: &'m InspectedProcess,
         threshold: Nanos,
     ) -> Vec<JudgedTask<'m>> {
-        let holders = Holders::of(process);
+        let holders = LockHolders::of(process);
         let blocked = Blocked::of(process, &holders, &self.inspections.stacks);
         let workers = process.workers();
         let judged = process.tasks.values().map(|known| {
@@ -176,7 +176,7 @@ impl InspectedProcess {
         &self,
         known: &Inspected<InspectedTask>,
         stack: Option<&AwaitStack>,
-        holders: &Holders,
+        holders: &LockHolders,
         blocked: &Blocked,
     ) -> InspectedEvidence {
         let task = &known.latest;
@@ -349,7 +349,7 @@ fn is_unknown(frame: &AwaitFrame) -> bool {
     frame.name.is_empty() || frame.name.contains("dyn ")
 }
 
-fn leaf_evidence(task: &InspectedTask, leaves: &[Leaf], holders: &Holders) -> LeafEvidence {
+fn leaf_evidence(task: &InspectedTask, leaves: &[Leaf], holders: &LockHolders) -> LeafEvidence {
     if task.kind == TaskKind::Blocking {
         return LeafEvidence::MayWaitForever;
     }

@@ -9,7 +9,7 @@ use crate::verdict::MIN_OBSERVATION_GAP;
 
 /// The threads of a process.
 #[derive(Clone, Debug, Default)]
-pub struct InspectedThreads {
+pub struct KnownThreads {
     /// When each inspection was made.
     pub times: Vec<InspectionTime>,
     /// The threads at the last inspection, by the kernel's id.
@@ -58,7 +58,7 @@ pub enum ThreadActivity {
     Unknown,
 }
 
-impl InspectedThreads {
+impl KnownThreads {
     /// Adds an inspection, by the threads that are new or have changed, and those that have ended.
     pub(super) fn add(
         &mut self,

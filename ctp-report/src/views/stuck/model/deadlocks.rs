@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::Context;
 use crate::evidence::blockers::{self, ShownBlocker};
-use crate::evidence::proof::{self, Step};
+use crate::evidence::proof::{self, ProofStep};
 use crate::evidence::{Member, resource};
 use crate::load::Model;
 use crate::names::{Label, Names};
@@ -26,11 +26,11 @@ pub struct Deadlock {
     /// How long ago the last coroutine of the cycle began to wait.
     pub since_ns: u64,
     /// The coroutines. Each waits for the next, and the last waits for the first.
-    pub cycle: Vec<Link>,
+    pub cycle: Vec<CycleMember>,
     /// Ids of other coroutines that wait for the cycle, directly or through others.
     pub blocks: Vec<u32>,
     /// The records that prove the cycle, by time.
-    pub proof: Vec<Step>,
+    pub proof: Vec<ProofStep>,
     /// The judgement of the first coroutine.
     #[serde(skip)]
     pub judged: Judgement,
@@ -41,7 +41,7 @@ pub struct Deadlock {
 
 /// A coroutine of a cycle.
 #[derive(Clone, Debug, Serialize)]
-pub struct Link {
+pub struct CycleMember {
     /// The coroutine's id.
     pub id: u32,
     /// The coroutine's name.
@@ -121,7 +121,7 @@ fn deadlock(
     })
 }
 
-fn link(context: &Context, coroutine: &Coroutine) -> Link {
+fn link(context: &Context, coroutine: &Coroutine) -> CycleMember {
     let Context {
         model,
         names,
@@ -131,7 +131,7 @@ fn link(context: &Context, coroutine: &Coroutine) -> Link {
     let wait = coroutine.suspend().copied().unwrap_or_default();
     let label = names.of(wait.site);
     let end = model.trace_model.end_of(coroutine.process);
-    Link {
+    CycleMember {
         id: coroutine.id.0,
         name: blockers::name(model, names, coroutine.id, None),
         function: label.and_then(|label| label.function.clone()),
@@ -183,7 +183,7 @@ impl Behind {
 }
 
 /// Collects the proof: each lock that was acquired and not released, each wait since then, and the end.
-fn proof(context: &Context, members: &[&Coroutine], caveat: Option<Caveat>) -> Vec<Step> {
+fn proof(context: &Context, members: &[&Coroutine], caveat: Option<Caveat>) -> Vec<ProofStep> {
     let Context { model, names, .. } = *context;
     let mut steps = Vec::new();
     for coroutine in members {
@@ -194,7 +194,7 @@ fn proof(context: &Context, members: &[&Coroutine], caveat: Option<Caveat>) -> V
             .suspend()
             .map(|wait| proof::event(model, names, wait));
         let by = format!("id {}", coroutine.id.0);
-        steps.extend(wait.map(|step| Step { by, ..step }));
+        steps.extend(wait.map(|step| ProofStep { by, ..step }));
         steps.extend(
             unpolled(&context.blocks, coroutine).and_then(|_| woken(model, names, coroutine)),
         );
@@ -205,13 +205,18 @@ fn proof(context: &Context, members: &[&Coroutine], caveat: Option<Caveat>) -> V
     steps
 }
 
-fn woken(model: &Model, names: &Names, coroutine: &Coroutine) -> Option<Step> {
+fn woken(model: &Model, names: &Names, coroutine: &Coroutine) -> Option<ProofStep> {
     let step = proof::wake(model, names, coroutine)?;
     let what = format!("{}, of id {}", step.what, coroutine.id.0);
-    Some(Step { what, ..step })
+    Some(ProofStep { what, ..step })
 }
 
-fn taken(model: &Model, names: &Names, coroutine: &Coroutine, blocker: &Blocker) -> Option<Step> {
+fn taken(
+    model: &Model,
+    names: &Names,
+    coroutine: &Coroutine,
+    blocker: &Blocker,
+) -> Option<ProofStep> {
     let Blocker::Holder(holding) = blocker else {
         return None;
     };
@@ -223,7 +228,7 @@ fn end(
     members: &[&Coroutine],
     since: Nanos,
     caveat: Option<Caveat>,
-) -> Option<Step> {
+) -> Option<ProofStep> {
     let worst = members.iter().max_by_key(|member| {
         (
             member.account.uncertain,

@@ -11,7 +11,7 @@ use crate::evidence::busy_threads::ThreadBlocker;
 use crate::evidence::coroutine_stacks::{self, WaitCalls};
 use crate::evidence::joiners;
 use crate::evidence::last_waker::{self, LastWaker};
-use crate::evidence::missing_wakes::{self, ClosedBy, Losses, LostRecords};
+use crate::evidence::missing_wakes::{self, ClosedBy, Losses, LostThreadRecords};
 use crate::evidence::proof::{self, Proof};
 use crate::evidence::thread_inspections::ThreadInspection;
 use crate::evidence::usual_waker::{self, UsualWaker};
@@ -21,7 +21,7 @@ use crate::views::stuck::model::usual::{self, Usual};
 
 /// What is known of the coroutines around a group, and of the members' past.
 #[derive(Clone, Debug, Serialize)]
-pub struct Evidence {
+pub struct GroupEvidence {
     /// The usual waits at the place of the group.
     pub usual: Option<Usual>,
     /// Where the resources that the members wait for were closed, if recorded.
@@ -66,7 +66,7 @@ pub struct Evidence {
     pub other_last_wakers: usize,
     /// The records that threads lost during the wait, if these losses make the verdict UNKNOWN.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub lost_records: Vec<LostRecords>,
+    pub lost_records: Vec<LostThreadRecords>,
     /// The sum of these lost records.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost_meanwhile: Option<Losses>,
@@ -78,7 +78,7 @@ pub struct Evidence {
     pub proof: Proof,
 }
 
-impl Evidence {
+impl GroupEvidence {
     /// Collects the evidence of `members`, which share a verdict.
     pub(super) fn of(context: &Context, members: &[Member]) -> Self {
         let Context { model, names, .. } = *context;
@@ -87,7 +87,7 @@ impl Evidence {
         let lost = missing_wakes::lost_meanwhile(model, oldest, judged.verdict);
         let (lost_meanwhile, lost_records) = lost.unzip();
         let lost_records = lost_records.unwrap_or_default();
-        Evidence {
+        GroupEvidence {
             usual: usual::usual(model, &context.levels, oldest),
             closed_by: missing_wakes::closed_by(model, names, &context.closings, all()),
             blockers: blockers::of(model, names, &context.blocks, oldest),

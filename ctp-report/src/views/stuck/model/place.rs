@@ -1,4 +1,4 @@
-//! [`Place`]: where the coroutines of a group are, and which functions await each other there.
+//! [`GroupPlace`]: where the coroutines of a group are, and which functions await each other there.
 
 use std::collections::BTreeMap;
 
@@ -8,25 +8,25 @@ use serde::Serialize;
 
 use super::Context;
 use crate::evidence::Member;
-use crate::names::branches::Branch;
-use crate::names::chains::Awaits;
+use crate::names::branches::WaitBranch;
+use crate::names::chains::AwaitChain;
 use crate::names::{CodePlace, Label, Names};
 
 /// Where the coroutines of a group are.
 #[derive(Clone, Debug, Serialize)]
-pub struct Place {
+pub struct GroupPlace {
     /// The function and its source location.
     #[serde(flatten)]
     pub code: CodePlace,
     /// The functions that await this wait, if found.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub awaited_by: Option<Awaits>,
+    pub awaited_by: Option<AwaitChain>,
     /// The user's own `poll` function that the place awaits, if the wait is inside such a function.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leaf: Option<Label>,
     /// The branches, if the coroutines wait for several leaf futures.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub branches: Vec<Branch>,
+    pub branches: Vec<WaitBranch>,
     /// The site, for the source excerpt.
     #[serde(skip)]
     pub site: SiteId,
@@ -41,14 +41,14 @@ pub struct Place {
 
 /// The branches of the wait of `members`, with the time for which the oldest member has waited for
 /// each branch.
-fn branches(context: &Context, members: &[Member]) -> Vec<Branch> {
+fn branches(context: &Context, members: &[Member]) -> Vec<WaitBranch> {
     let Context { model, names, .. } = *context;
     let (oldest, _) = super::oldest(members);
     let since: BTreeMap<SiteId, Nanos> = model.trace_model.branches(oldest.id).collect();
     let end = model.trace_model.end_of(oldest.process);
     let branches = names.branches(model.trace_model.place_of(oldest)).iter();
     branches
-        .map(|branch| Branch {
+        .map(|branch| WaitBranch {
             waited_ns: since.get(&branch.site).map(|since| since.until(end).0),
             kind: model.trace_model.leaf_kind_at(branch.site),
             longest_ns: model
@@ -67,20 +67,20 @@ fn resumed_at(context: &Context, coroutine: &Coroutine) -> Option<String> {
     names.at(site).filter(|_| site != coroutine.spawn_site)
 }
 
-impl Place {
+impl GroupPlace {
     /// Creates the place of `members`, which are at the same site.
     pub(super) fn of(context: &Context, members: &[Member]) -> Self {
         let Context { model, names, .. } = *context;
         let site = model.trace_model.place_of(members[0].0);
         if let Some(label) = context.busy_place(super::oldest(members).0) {
-            return Place {
+            return GroupPlace {
                 resumed_at: resumed_at(context, members[0].0),
-                ..Place::of_thread(site, label)
+                ..GroupPlace::of_thread(site, label)
             };
         }
         let label = names.of(site).cloned().unwrap_or_default();
         let all = members.iter().map(|(coroutine, _)| *coroutine);
-        Place {
+        GroupPlace {
             awaited_by: names.awaits(site).cloned(),
             leaf: names.leaf(site).cloned(),
             branches: branches(context, members),
@@ -94,7 +94,7 @@ impl Place {
     /// Where the thread of busy coroutines is.
     fn of_thread(site: SiteId, label: Label) -> Self {
         let function = label.function.clone().unwrap_or_default();
-        Place {
+        GroupPlace {
             code: CodePlace::new(function, label.clone()),
             awaited_by: None,
             leaf: None,

@@ -7,10 +7,10 @@ use ctp_trace::verdict::Verdict;
 use super::fields::{items, spread_field};
 use crate::config::StuckView;
 use crate::evidence::blocker_text;
-use crate::evidence::proof::{self, Step};
+use crate::evidence::proof::{self, ProofStep};
 use crate::names::{Names, source};
 use crate::text::{self, Page, units};
-use crate::views::stuck::model::deadlocks::{Deadlock, Link};
+use crate::views::stuck::model::deadlocks::{CycleMember, Deadlock};
 
 /// How many cycles are written in full without `--ids`.
 const MAX_SHOWN: usize = 5;
@@ -113,12 +113,12 @@ pub fn why(deadlock: &Deadlock) -> String {
 }
 
 /// Whether the coroutine waits behind another in the queue of a lock that readers hold.
-fn is_behind(link: &Link) -> bool {
+fn is_behind(link: &CycleMember) -> bool {
     link.blockers.first().is_some_and(|by| by.how == "ahead")
 }
 
 /// Writes a coroutine of the cycle: where and for what it waits, and what blocks it.
-fn link(page: &mut Page, link: &Link, names: &Names) -> io::Result<()> {
+fn link(page: &mut Page, link: &CycleMember, names: &Names) -> io::Result<()> {
     let name = match (&link.name[..], &link.function) {
         ("", Some(function)) => function,
         (name, _) => name,
@@ -146,7 +146,7 @@ fn link(page: &mut Page, link: &Link, names: &Names) -> io::Result<()> {
     page.gap()
 }
 
-fn proof(page: &mut Page, steps: &[Step], view: &StuckView) -> io::Result<()> {
+fn proof(page: &mut Page, steps: &[ProofStep], view: &StuckView) -> io::Result<()> {
     page.line("  proof:")?;
     let lines = proof::lines(steps);
     let (first, between, last) = ends(&lines, view);

@@ -10,10 +10,10 @@ use crate::config::StuckView;
 use crate::evidence::blocker_text;
 use crate::evidence::leaf_wait::{self, LeafWait};
 use crate::evidence::resource::WaitsFor;
-use crate::names::branches::Branch;
+use crate::names::branches::WaitBranch;
 use crate::names::label;
 use crate::text::{self, Page, units};
-use crate::views::stuck::model::{Group, Members, Place, parents};
+use crate::views::stuck::model::{Group, GroupPlace, Members, parents};
 
 /// The column at which the value of a field begins.
 pub(super) const INDENT: usize = 18;
@@ -25,7 +25,7 @@ const EDGE: usize = 80;
 type Field = (&'static str, String);
 
 /// `Timeout: a lock (longest 51 ms)       for 3 s`: a branch, and how long it has waited.
-pub(super) fn branch_line(branch: &Branch) -> String {
+pub(super) fn branch_line(branch: &WaitBranch) -> String {
     let longest = branch.longest_ns.map(units::duration_ns);
     let longest = longest.map(|longest| format!(" (longest {longest})"));
     let longest = longest.unwrap_or_default();
@@ -96,7 +96,7 @@ fn wait_fields(group: &Group) -> Vec<Field> {
 
 /// The function of a library in which the coroutines wait, and the `poll` function of the user that is their
 /// own leaf future or calls that function.
-fn within_fields(place: &Place) -> Vec<Field> {
+fn within_fields(place: &GroupPlace) -> Vec<Field> {
     let own = place.leaf.as_ref().map(|leaf| {
         let at = leaf.at().map(|at| format!("  {at}"));
         let function = leaf.function.as_deref().and_then(label::plain);

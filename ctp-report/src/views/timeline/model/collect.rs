@@ -106,8 +106,8 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use super::super::marks::{By, Mark, Marks};
-    use super::super::{Activity, ObservedPopulation, Piece, alive, pick};
+    use super::super::marks::{By, Marks, RowMark};
+    use super::super::{ObservedPopulation, Piece, PieceKind, alive, pick};
     use super::*;
     use ctp_trace::record::{
         Birth, Close, Earlier, End, Event, SiteId, Start, WaitKind, Wake, WakeCall,
@@ -156,7 +156,7 @@ mod tests {
         rows.remove(0)
     }
 
-    fn near(row: &Row) -> Vec<(u64, u64, Activity)> {
+    fn near(row: &Row) -> Vec<(u64, u64, PieceKind)> {
         let parts = |piece: &Piece| (piece.from.0, piece.to.0, piece.activity);
         row.near.pieces().iter().map(parts).collect()
     }
@@ -225,7 +225,7 @@ mod tests {
             (vec![35, 40], vec![70])
         );
         assert!(row.wakes.all().iter().all(|mark| mark.by == by));
-        assert_eq!(row.lost, Some(Mark { at, by }));
+        assert_eq!(row.lost, Some(RowMark { at, by }));
     }
 
     // CT-19: pieces, thread changes, the latest wake of a wait, an open end
@@ -250,10 +250,10 @@ mod tests {
             ],
             0,
         );
-        let waits = Activity::Waits(SiteId(0), WaitKind::Unknown, 0);
+        let waits = PieceKind::Waits(SiteId(0), WaitKind::Unknown, 0);
         let expected = [
-            (10, 20, Activity::Born),
-            (20, 50, Activity::Runs(2)),
+            (10, 20, PieceKind::Born),
+            (20, 50, PieceKind::Runs(2)),
             (50, 90, waits),
         ];
         assert_eq!(near(&row), expected);
@@ -262,7 +262,7 @@ mod tests {
         let open = row.open.unwrap();
         assert_eq!(
             (open.from, open.to, open.activity),
-            (Nanos(90), Nanos(1_000), Activity::Runs(3))
+            (Nanos(90), Nanos(1_000), PieceKind::Runs(3))
         );
     }
 
@@ -278,7 +278,7 @@ mod tests {
         );
         assert_eq!(
             near(&row),
-            [(10, 40, Activity::Lost(5)), (40, 60, Activity::Runs(2))]
+            [(10, 40, PieceKind::Lost(5)), (40, 60, PieceKind::Runs(2))]
         );
         assert_eq!((row.open, row.events), (None, (2, 5)));
         assert_eq!(
@@ -302,7 +302,7 @@ mod tests {
             ],
             0,
         );
-        assert_eq!(near(&row), [(40, 60, Activity::Runs(2))]);
+        assert_eq!(near(&row), [(40, 60, PieceKind::Runs(2))]);
         assert_eq!(row.events, (2, 0));
     }
 
@@ -316,6 +316,6 @@ mod tests {
             ],
             500,
         );
-        assert_eq!(near(&row), [(500, 600, Activity::Runs(2))]);
+        assert_eq!(near(&row), [(500, 600, PieceKind::Runs(2))]);
     }
 }

@@ -3,9 +3,9 @@
 use ctp_trace::record::{LeafKind, WaitKind};
 use ctp_trace::verdict::Verdict;
 
-use super::marks::{Mark, Marks};
+use super::marks::{Marks, RowMark};
 use super::row::Row;
-use super::track::{Activity, Piece, Track};
+use super::track::{Piece, PieceKind, Track};
 use crate::time_scale::Scale;
 
 /// How a bar is drawn.
@@ -56,25 +56,25 @@ pub struct Bar {
 }
 
 /// Returns the marks outside of merged pieces. A merged piece is only a shade, which marks would hide.
-pub fn visible_marks<'a>(marks: &'a Marks, track: &'a Track) -> impl Iterator<Item = Mark> + 'a {
+pub fn visible_marks<'a>(marks: &'a Marks, track: &'a Track) -> impl Iterator<Item = RowMark> + 'a {
     let all = marks.all().iter().copied();
     all.filter(|mark| track.distinguishes(mark.at))
 }
 
 /// Returns the visible wakes. The latest wake is always visible, because it matters most.
-pub fn wakes(row: &Row, track: &Track, scale: &Scale) -> Vec<Mark> {
-    let mut wakes: Vec<Mark> = visible_marks(&row.wakes, track).collect();
+pub fn wakes(row: &Row, track: &Track, scale: &Scale) -> Vec<RowMark> {
+    let mut wakes: Vec<RowMark> = visible_marks(&row.wakes, track).collect();
     wakes.extend(latest_wake(row, scale));
     wakes.dedup_by_key(|mark| scale.x(mark.at));
     wakes
 }
 
-fn latest_wake(row: &Row, scale: &Scale) -> Option<Mark> {
+fn latest_wake(row: &Row, scale: &Scale) -> Option<RowMark> {
     let wake = row
         .wake
         .filter(|wake| 0 < wake.count && scale.has(wake.at))?;
     let reported = row.called.filter(|(count, _)| *count == wake.count);
-    Some(Mark {
+    Some(RowMark {
         at: wake.at,
         by: reported.map(|(_, by)| by),
     })
@@ -106,11 +106,11 @@ fn bar(piece: &Piece, style: BarStyle, scale: &Scale) -> Bar {
 
 fn style_of(piece: &Piece) -> BarStyle {
     match piece.activity {
-        Activity::Born => BarStyle::Born,
-        Activity::Runs(_) => BarStyle::Runs,
-        Activity::Waits(_, wait, _) => of_wait(wait),
-        Activity::Lost(_) | Activity::Mixed { lost: 1.., .. } => BarStyle::Lost,
-        Activity::Mixed { ran, .. } => {
+        PieceKind::Born => BarStyle::Born,
+        PieceKind::Runs(_) => BarStyle::Runs,
+        PieceKind::Waits(_, wait, _) => of_wait(wait),
+        PieceKind::Lost(_) | PieceKind::Mixed { lost: 1.., .. } => BarStyle::Lost,
+        PieceKind::Mixed { ran, .. } => {
             let quarters = 4 * u128::from(ran) / u128::from(piece.length().max(1));
             BarStyle::Mixed(u8::try_from(quarters).unwrap_or(4).min(4))
         }
@@ -162,7 +162,7 @@ mod tests {
             style_of(&Piece::new(
                 0,
                 100,
-                Activity::Mixed {
+                PieceKind::Mixed {
                     pieces: 9,
                     ran,
                     lost,
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn bars_are_never_too_thin() {
         let scale = Scale::new(Nanos(0), Nanos(u64::MAX));
-        let bar = bar(&Piece::new(7, 8, Activity::Born), BarStyle::Born, &scale);
+        let bar = bar(&Piece::new(7, 8, PieceKind::Born), BarStyle::Born, &scale);
         assert_eq!((bar.x, bar.width), (0, 1));
     }
 
@@ -189,7 +189,7 @@ mod tests {
         let waits = Piece::new(
             0,
             9,
-            Activity::Waits(ctp_trace::record::SiteId(1), WaitKind::Lock, 1),
+            PieceKind::Waits(ctp_trace::record::SiteId(1), WaitKind::Lock, 1),
         );
         assert_eq!(at_the_end(&waits, Verdict::MaybeStuck), BarStyle::Stuck);
         assert_eq!(at_the_end(&waits, Verdict::Waiting), BarStyle::Lock);

@@ -7,7 +7,7 @@ use crate::time_scale::Scale;
 
 /// A marked moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct RowMark {
     /// The moment.
     pub at: Nanos,
     /// The thread that caused the mark, if recorded.
@@ -26,7 +26,7 @@ pub struct By {
 /// A limited number of marks. Beyond the limit, marks that are close in time are thinned out.
 #[derive(Clone, Debug)]
 pub struct Marks {
-    all: Vec<Mark>,
+    all: Vec<RowMark>,
     thinned: bool,
     separate: u64,
     room: usize,
@@ -44,7 +44,7 @@ impl Marks {
     }
 
     /// The marks, in the order of the trace.
-    pub fn all(&self) -> &[Mark] {
+    pub fn all(&self) -> &[RowMark] {
         &self.all
     }
 
@@ -55,7 +55,7 @@ impl Marks {
 
     /// Adds the next mark, unless it lies outside of the shown time or too close to another mark.
     /// Beyond the limit, marks in merged pieces of the track are dropped first.
-    pub fn add(&mut self, mark: Mark, scale: &Scale, track: &Track) {
+    pub fn add(&mut self, mark: RowMark, scale: &Scale, track: &Track) {
         let distance = self.all.last().map(|last| last.at.0.abs_diff(mark.at.0));
         if !scale.has(mark.at) || distance.is_some_and(|distance| distance < self.separate) {
             return;
@@ -80,10 +80,10 @@ impl Marks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::views::timeline::model::{Activity, Piece};
+    use crate::views::timeline::model::{Piece, PieceKind};
 
-    fn mark(at: u64) -> Mark {
-        Mark {
+    fn mark(at: u64) -> RowMark {
+        RowMark {
             at: Nanos(at),
             by: None,
         }
@@ -107,7 +107,7 @@ mod tests {
         let run = |from, to, thread| Piece {
             from: Nanos(from),
             to: Nanos(to),
-            activity: Activity::Runs(thread),
+            activity: PieceKind::Runs(thread),
         };
         for at in 0..100_000 {
             track.push(run(at, at + 1, at));

@@ -7,7 +7,7 @@ use ctp_trace::model::{Coroutine, NameId, TraceModel};
 use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, ProcessId, Record, SiteId};
 use ctp_trace::verdict::{Fact, Verdict};
 
-use super::threads::Threads;
+use super::threads::AllThreads;
 use crate::evidence;
 use crate::time_scale::Scale;
 
@@ -41,7 +41,7 @@ pub struct Member {
 
 /// The coroutines that ended at a site.
 #[derive(Clone, Debug, Default)]
-pub struct Ended {
+pub struct EndedAtSite {
     /// How many coroutines ended there.
     pub count: u64,
     /// The longest-lived of these, unsorted.
@@ -52,9 +52,9 @@ pub struct Ended {
 #[derive(Debug)]
 pub struct ObservedPopulation {
     /// The ended coroutines, by site.
-    pub ended: BTreeMap<SiteId, Ended>,
+    pub ended: BTreeMap<SiteId, EndedAtSite>,
     /// The threads that recorded events of their own.
-    pub lives: Threads,
+    pub lives: AllThreads,
     window: Scale,
     threads: BTreeSet<u64>,
     latest_thread: Option<u64>,
@@ -66,7 +66,7 @@ impl ObservedPopulation {
     pub fn new(window: Scale) -> Self {
         ObservedPopulation {
             ended: BTreeMap::new(),
-            lives: Threads::default(),
+            lives: AllThreads::default(),
             window,
             threads: BTreeSet::new(),
             latest_thread: None,
@@ -113,7 +113,7 @@ impl ObservedPopulation {
     }
 }
 
-impl Ended {
+impl EndedAtSite {
     fn add(&mut self, member: Member) {
         self.count += 1;
         self.longest.push(member);

@@ -3,9 +3,9 @@
 use ctp_trace::record::{Close, Event, EventKind, Nanos, SiteId, ThreadEvent, Wake, WakeCall};
 use ctp_trace::verdict::Verdict;
 
-use super::marks::{By, Mark, Marks};
+use super::marks::{By, Marks, RowMark};
 use super::population::Member;
-use super::track::{Activity, Piece, Track};
+use super::track::{Piece, PieceKind, Track};
 use crate::time_scale::{Scale, UNITS};
 
 /// The maximum number of pieces of all rows together, zoomed out and zoomed in, and of a single
@@ -47,7 +47,7 @@ pub struct Row {
     /// The latest recorded `wake()` call: the wake count with this call, and the caller.
     pub called: Option<(u32, By)>,
     /// The closing of the resource that the coroutine waits for at the end.
-    pub lost: Option<Mark>,
+    pub lost: Option<RowMark>,
     last: Option<Event>,
     /// How many events precede the first event that a flight recorder kept.
     earlier: u64,
@@ -85,7 +85,7 @@ impl Row {
         let mut pieces = self.near.pieces().iter();
         self.wakes.is_thinned()
             || self.closes.is_thinned()
-            || pieces.any(|piece| matches!(piece.activity, Activity::Mixed { .. }))
+            || pieces.any(|piece| matches!(piece.activity, PieceKind::Mixed { .. }))
     }
 
     /// The activities for the zoomed-out picture, and for the zoomed-in picture if that shows more.
@@ -113,11 +113,11 @@ impl Row {
             self.events.1 = self.events.1.saturating_add(gap);
             let activity = match gap {
                 // The activity in between is unknown, although no event was lost.
-                0 if event.after_filtered => Some(Activity::Lost(0)),
+                0 if event.after_filtered => Some(PieceKind::Lost(0)),
                 // Events that a flight recorder did not keep are not shown.
                 0 if self.last.is_none() && 0 < self.earlier => None,
                 0 => self.activity(),
-                lost => Some(Activity::Lost(lost)),
+                lost => Some(PieceKind::Lost(lost)),
             };
             self.push(activity, event.at, scale);
         }
@@ -127,26 +127,26 @@ impl Row {
         (self.last, self.lost) = (Some(*event), None);
     }
 
-    fn activity(&self) -> Option<Activity> {
+    fn activity(&self) -> Option<PieceKind> {
         let Some(last) = &self.last else {
-            return Some(Activity::Born);
+            return Some(PieceKind::Born);
         };
         match last.kind {
-            EventKind::Birth => Some(Activity::Born),
-            EventKind::Run => Some(Activity::Runs(last.tid)),
-            EventKind::Suspend => Some(Activity::Waits(last.site, last.wait, last.arg)),
+            EventKind::Birth => Some(PieceKind::Born),
+            EventKind::Run => Some(PieceKind::Runs(last.tid)),
+            EventKind::Suspend => Some(PieceKind::Waits(last.site, last.wait, last.arg)),
             EventKind::Death => None,
         }
     }
 
-    fn push(&mut self, activity: Option<Activity>, to: Nanos, scale: &Scale) {
+    fn push(&mut self, activity: Option<PieceKind>, to: Nanos, scale: &Scale) {
         if let Some(piece) = self.piece(activity, to, scale) {
             self.far.push(piece);
             self.near.push(piece);
         }
     }
 
-    fn piece(&self, activity: Option<Activity>, to: Nanos, scale: &Scale) -> Option<Piece> {
+    fn piece(&self, activity: Option<PieceKind>, to: Nanos, scale: &Scale) -> Option<Piece> {
         let since = self.last.map_or(self.member.born, |last| last.at);
         let (from, to) = scale.clip(since, to)?;
         let activity = activity?;
@@ -157,7 +157,7 @@ impl Row {
         if self.thread.is_some_and(|thread| thread != event.tid) {
             self.moved += 1;
             let (at, by) = (event.at, None);
-            self.moves.add(Mark { at, by }, scale, &self.near);
+            self.moves.add(RowMark { at, by }, scale, &self.near);
         }
         self.thread = Some(event.tid);
     }
@@ -175,7 +175,7 @@ impl Row {
         let is_new = 0 < wake.count && !reported;
         if is_new {
             let (at, by) = (wake.at, None);
-            self.wakes.add(Mark { at, by }, scale, &self.near);
+            self.wakes.add(RowMark { at, by }, scale, &self.near);
         }
         is_new
     }
@@ -207,16 +207,16 @@ impl Row {
     pub fn finish(&mut self, scale: &Scale) {
         let activity = match self.member.verdict {
             Verdict::Over => None,
-            Verdict::Unknown => Some(Activity::Lost(0)),
+            Verdict::Unknown => Some(PieceKind::Lost(0)),
             _ => self.activity(),
         };
         self.open = self.piece(activity, self.member.until, scale);
     }
 }
 
-fn mark(thread_event: &ThreadEvent, site: SiteId) -> Mark {
+fn mark(thread_event: &ThreadEvent, site: SiteId) -> RowMark {
     let tid = thread_event.tid;
-    Mark {
+    RowMark {
         at: thread_event.at,
         by: Some(By { tid, site }),
     }

@@ -19,7 +19,7 @@ const MAX_MARKED: usize = 100;
 
 /// A thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Thread {
+pub struct ThreadSpan {
     /// The thread's process.
     pub process: ProcessId,
     /// The kernel's thread id.
@@ -38,23 +38,23 @@ pub struct Thread {
 
 /// The shown threads, by start, and the number of all threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Shown {
+pub struct ShownThreads {
     /// The threads that are shown.
-    pub threads: Vec<Thread>,
+    pub threads: Vec<ThreadSpan>,
     /// How many threads lived in the shown time.
     pub total: u64,
 }
 
 /// All threads that a pass over the trace has seen.
 #[derive(Clone, Debug, Default)]
-pub struct Threads {
-    all: Vec<Thread>,
+pub struct AllThreads {
+    all: Vec<ThreadSpan>,
     /// The indexes of live threads in `all`.
     alive: HashMap<(ProcessId, u64), usize>,
     total: u64,
 }
 
-impl Threads {
+impl AllThreads {
     /// Takes note of an event of a thread.
     pub fn note(&mut self, thread_event: &ThreadEvent) {
         match thread_event.act {
@@ -77,7 +77,7 @@ impl Threads {
 
     /// Selects threads that lived in the shown time: threads with lost records before others, the
     /// longest-lived first.
-    pub fn pick(mut self, trace_model: &TraceModel, scale: &Scale) -> Shown {
+    pub fn pick(mut self, trace_model: &TraceModel, scale: &Scale) -> ShownThreads {
         for thread in self.all.iter_mut().filter(|thread| !thread.ended) {
             thread.until = trace_model.end_of(thread.process);
         }
@@ -85,17 +85,17 @@ impl Threads {
         self.all
             .retain(|thread| thread.started <= scale.to && scale.from <= thread.until);
         let total = forgotten + self.all.len() as u64;
-        self.all.sort_by_key(Thread::rank);
+        self.all.sort_by_key(ThreadSpan::rank);
         self.all.truncate(MAX_SHOWN);
         self.all
             .sort_by_key(|thread| (thread.process, thread.started, thread.tid));
-        Shown {
+        ShownThreads {
             threads: self.all,
             total,
         }
     }
 
-    fn thread(&mut self, thread_event: &ThreadEvent) -> &mut Thread {
+    fn thread(&mut self, thread_event: &ThreadEvent) -> &mut ThreadSpan {
         let key = (thread_event.process, thread_event.tid);
         if !self.alive.contains_key(&key) {
             self.begin(thread_event);
@@ -110,7 +110,7 @@ impl Threads {
         self.total += 1;
         self.alive
             .insert((thread_event.process, thread_event.tid), self.all.len());
-        self.all.push(Thread {
+        self.all.push(ThreadSpan {
             process: thread_event.process,
             tid: thread_event.tid,
             started: thread_event.at,
@@ -123,7 +123,7 @@ impl Threads {
 
     /// Keeps the threads that would be shown first.
     fn truncate(&mut self) {
-        self.all.sort_by_key(Thread::rank);
+        self.all.sort_by_key(ThreadSpan::rank);
         self.all.truncate(MAX_KEPT);
         let alive = self.all.iter().zip(0..).filter(|(thread, _)| !thread.ended);
         self.alive = alive
@@ -132,7 +132,7 @@ impl Threads {
     }
 }
 
-impl Thread {
+impl ThreadSpan {
     fn rank(&self) -> (bool, Reverse<Nanos>, Nanos, u64) {
         let length = Reverse(self.started.until(self.until));
         (self.lost == 0, length, self.started, self.tid)
@@ -155,7 +155,7 @@ mod tests {
     // CT-19: a thread has a beginning, an end and losses; a later thread may have the same id
     #[test]
     fn threads_with_a_reused_id_are_distinguished() {
-        let mut threads = Threads::default();
+        let mut threads = AllThreads::default();
         for (at, act) in [
             (10, Act::Begin),
             (20, Act::Loss(5)),
@@ -178,7 +178,7 @@ mod tests {
     // CT-19: few threads are shown however many there are, threads with losses first
     #[test]
     fn many_threads_are_sampled() {
-        let mut threads = Threads::default();
+        let mut threads = AllThreads::default();
         for i in 0..10_000 {
             threads.note(&thread_event(10 * i, i, Act::Begin));
             if i == 77 {

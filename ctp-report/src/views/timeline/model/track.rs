@@ -10,12 +10,12 @@ pub struct Piece {
     /// The end.
     pub to: Nanos,
     /// What the coroutine did.
-    pub activity: Activity,
+    pub activity: PieceKind,
 }
 
 /// What a coroutine did in a span of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Activity {
+pub enum PieceKind {
     /// The coroutine was born, and had not run yet.
     Born,
     /// The coroutine ran on a thread with this id.
@@ -68,7 +68,7 @@ impl Track {
         !self
             .pieces
             .get(place)
-            .is_some_and(|piece| matches!(piece.activity, Activity::Mixed { .. }))
+            .is_some_and(|piece| matches!(piece.activity, PieceKind::Mixed { .. }))
     }
 
     /// Adds the next piece.
@@ -92,10 +92,10 @@ impl Piece {
 
     fn counts(&self) -> (u64, u64, u64) {
         match self.activity {
-            Activity::Runs(_) => (1, self.length(), 0),
-            Activity::Lost(lost) => (1, 0, lost),
-            Activity::Mixed { pieces, ran, lost } => (pieces, ran, lost),
-            Activity::Born | Activity::Waits(..) => (1, 0, 0),
+            PieceKind::Runs(_) => (1, self.length(), 0),
+            PieceKind::Lost(lost) => (1, 0, lost),
+            PieceKind::Mixed { pieces, ran, lost } => (pieces, ran, lost),
+            PieceKind::Born | PieceKind::Waits(..) => (1, 0, 0),
         }
     }
 }
@@ -113,13 +113,13 @@ fn add(pieces: &mut Vec<Piece>, piece: Piece, grain: u64) {
 }
 
 fn is_run(piece: &Piece) -> bool {
-    matches!(piece.activity, Activity::Runs(_))
+    matches!(piece.activity, PieceKind::Runs(_))
 }
 
 fn merge(into: &mut Piece, piece: &Piece) {
     let ((a, ran, lost), (b, more_ran, more_lost)) = (into.counts(), piece.counts());
     into.to = piece.to;
-    into.activity = Activity::Mixed {
+    into.activity = PieceKind::Mixed {
         pieces: a + b,
         ran: ran.saturating_add(more_ran),
         lost: lost.saturating_add(more_lost),
@@ -129,7 +129,7 @@ fn merge(into: &mut Piece, piece: &Piece) {
 #[cfg(test)]
 impl Piece {
     /// Creates a piece between two moments in nanoseconds.
-    pub fn new(from: u64, to: u64, activity: Activity) -> Self {
+    pub fn new(from: u64, to: u64, activity: PieceKind) -> Self {
         let (from, to) = (Nanos(from), Nanos(to));
         Piece { from, to, activity }
     }
@@ -140,19 +140,19 @@ mod tests {
     use super::*;
     use crate::time_scale::Scale;
 
-    const WAIT: Activity = Activity::Waits(SiteId(1), WaitKind::Timer, 0);
+    const WAIT: PieceKind = PieceKind::Waits(SiteId(1), WaitKind::Timer, 0);
 
     // CT-19
     #[test]
     fn few_pieces_are_kept_unchanged() {
         let mut track = Track::new(1_000, 0, 16);
-        track.push(Piece::new(0, 10, Activity::Born));
-        track.push(Piece::new(10, 11, Activity::Runs(7)));
-        track.push(Piece::new(11, 12, Activity::Runs(7)));
+        track.push(Piece::new(0, 10, PieceKind::Born));
+        track.push(Piece::new(10, 11, PieceKind::Runs(7)));
+        track.push(Piece::new(11, 12, PieceKind::Runs(7)));
         track.push(Piece::new(12, 1_000, WAIT));
         let expected = [
-            Piece::new(0, 10, Activity::Born),
-            Piece::new(10, 12, Activity::Runs(7)),
+            Piece::new(0, 10, PieceKind::Born),
+            Piece::new(10, 12, PieceKind::Runs(7)),
             Piece::new(12, 1_000, WAIT),
         ];
         assert_eq!(track.pieces(), expected);
@@ -163,7 +163,7 @@ mod tests {
     fn many_pieces_are_merged_up_to_the_limit() {
         let mut track = Track::new(3_000_000, 0, 100);
         for i in 0..1_000_000 {
-            track.push(Piece::new(3 * i, 3 * i + 1, Activity::Runs(7)));
+            track.push(Piece::new(3 * i, 3 * i + 1, PieceKind::Runs(7)));
             track.push(Piece::new(3 * i + 1, 3 * i + 3, WAIT));
         }
         let counts = track.pieces().iter().map(Piece::counts);
@@ -184,7 +184,7 @@ mod tests {
         let scale = Scale::new(Nanos(0), Nanos(u64::MAX));
         let mut track = Track::new(scale.length(), 0, 16);
         for tid in 0..100 {
-            track.push(Piece::new(0, scale.to.0, Activity::Runs(tid)));
+            track.push(Piece::new(0, scale.to.0, PieceKind::Runs(tid)));
         }
         assert!(track.pieces().len() <= 16);
     }
@@ -194,10 +194,10 @@ mod tests {
     fn long_waits_are_never_merged() {
         let mut track = Track::new(10_000, 100, 1_000);
         for i in 0..10 {
-            track.push(Piece::new(i, i + 1, Activity::Runs(i)));
+            track.push(Piece::new(i, i + 1, PieceKind::Runs(i)));
         }
         track.push(Piece::new(10, 9_000, WAIT));
-        track.push(Piece::new(9_000, 9_001, Activity::Lost(4)));
+        track.push(Piece::new(9_000, 9_001, PieceKind::Lost(4)));
         assert_eq!(track.pieces().len(), 3);
         assert_eq!(track.pieces()[1].activity, WAIT);
         assert!(!track.distinguishes(Nanos(5)) && track.distinguishes(Nanos(50)));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::{CHART, Chart, LEFT, captions};
+use super::{CHART, LEFT, TimelineChart, captions};
 use crate::text::units::{counted, grouped};
 use crate::text::xml::escape;
 use crate::time_scale::UNITS;
@@ -26,7 +26,7 @@ struct Pair {
 }
 
 /// Draws the arrows above the rows, which have the upper edges `edges`.
-pub fn draw(chart: &Chart, edges: &[u64], height: u64) -> String {
+pub fn draw(chart: &TimelineChart, edges: &[u64], height: u64) -> String {
     let (Some(top), Some(last)) = (edges.first(), edges.last()) else {
         return String::new();
     };
@@ -48,7 +48,7 @@ pub fn draw(chart: &Chart, edges: &[u64], height: u64) -> String {
 }
 
 /// Says how many arrows there are, and how to see them.
-pub fn message(chart: &Chart) -> Option<String> {
+pub fn message(chart: &TimelineChart) -> Option<String> {
     let (total, kept) = (chart.arrows.total(), chart.arrows.all().len() as u64);
     if total == 0 {
         return None;
@@ -66,24 +66,24 @@ pub fn message(chart: &Chart) -> Option<String> {
     })
 }
 
-fn is_dense(chart: &Chart) -> bool {
+fn is_dense(chart: &TimelineChart) -> bool {
     let all = chart.arrows.all().iter();
     MAX_TOGETHER < all.filter(|arrow| is_seen_from_afar(chart, arrow)).count()
 }
 
-fn needs_zoom(chart: &Chart) -> bool {
+fn needs_zoom(chart: &TimelineChart) -> bool {
     let mut all = chart.arrows.all().iter();
     !all.all(|arrow| is_seen_from_afar(chart, arrow))
 }
 
 /// Whether the arrow is visible when zoomed out: both ends lie outside of merged pieces.
-fn is_seen_from_afar(chart: &Chart, arrow: &Arrow) -> bool {
+fn is_seen_from_afar(chart: &TimelineChart, arrow: &Arrow) -> bool {
     [arrow.from, arrow.to]
         .iter()
         .all(|row| chart.rows[*row].far.distinguishes(arrow.at))
 }
 
-fn pairs(chart: &Chart) -> BTreeMap<(usize, usize), Pair> {
+fn pairs(chart: &TimelineChart) -> BTreeMap<(usize, usize), Pair> {
     let mut pairs: BTreeMap<(usize, usize), Pair> = BTreeMap::new();
     for arrow in chart.arrows.all() {
         let pair = pairs.entry((arrow.from, arrow.to)).or_default();
@@ -101,7 +101,7 @@ fn pairs(chart: &Chart) -> BTreeMap<(usize, usize), Pair> {
 }
 
 fn group(
-    chart: &Chart,
+    chart: &TimelineChart,
     (from, to): (usize, usize),
     pair: &Pair,
     (a, b): (u64, u64),

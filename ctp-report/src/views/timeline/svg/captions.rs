@@ -3,12 +3,12 @@
 use ctp_trace::record::{LeafKind, SiteId, WaitKind, Waker};
 use ctp_trace::verdict::{Confidence, Fact, Verdict};
 
-use super::Chart;
+use super::TimelineChart;
 use crate::evidence::{blocker_text, blockers, leaf_wait, missing_wakes, resource};
 use crate::findings::crash::Crash;
 use crate::names::Label;
 use crate::text::units::{counted, duration, duration_ns, grouped, moment};
-use crate::views::timeline::model::{Activity, By, Mark, Member, Piece, Row};
+use crate::views::timeline::model::{By, Member, Piece, PieceKind, Row, RowMark};
 
 /// The style class for a verdict.
 pub fn class(verdict: Verdict) -> &'static str {
@@ -22,7 +22,7 @@ pub fn class(verdict: Verdict) -> &'static str {
 }
 
 /// The style class of a coroutine's labels.
-pub fn row_class(chart: &Chart, member: &Member) -> &'static str {
+pub fn row_class(chart: &TimelineChart, member: &Member) -> &'static str {
     match chart.crash_of(member) {
         Some(_) => "bad",
         None => class(member.verdict),
@@ -41,7 +41,7 @@ pub fn crash(crash: &Crash, member: &Member) -> String {
 }
 
 /// The name of a coroutine, or the function if the program gave no name.
-pub fn name(chart: &Chart, member: &Member) -> String {
+pub fn name(chart: &TimelineChart, member: &Member) -> String {
     let name = chart
         .names
         .called(chart.model.trace_model.name(member.name));
@@ -49,7 +49,7 @@ pub fn name(chart: &Chart, member: &Member) -> String {
 }
 
 /// The function in which the coroutine is, or its name.
-pub fn function(chart: &Chart, member: &Member) -> String {
+pub fn function(chart: &TimelineChart, member: &Member) -> String {
     let name = chart.model.trace_model.name(member.name);
     chart.names.function(member.site, name)
 }
@@ -69,7 +69,7 @@ pub fn end(member: &Member) -> String {
 }
 
 /// The label of an activity that never ended.
-pub fn open(chart: &Chart, member: &Member, piece: &Piece) -> String {
+pub fn open(chart: &TimelineChart, member: &Member, piece: &Piece) -> String {
     let what = match (member.verdict, member.fact) {
         (Verdict::Unknown, _) => "unknown",
         (_, Fact::NoWaker) => "no waker left",
@@ -80,10 +80,10 @@ pub fn open(chart: &Chart, member: &Member, piece: &Piece) -> String {
         _ => "waits",
     };
     let resource = match piece.activity {
-        Activity::Waits(_, wait, arg) if wait != WaitKind::Unknown => {
+        PieceKind::Waits(_, wait, arg) if wait != WaitKind::Unknown => {
             format!(", waits for {}", resource(chart, wait, arg))
         }
-        Activity::Waits(site, ..) => {
+        PieceKind::Waits(site, ..) => {
             let leaf = leaf(chart, site);
             leaf.map_or_else(String::new, |leaf| format!(", waits for {leaf}"))
         }
@@ -93,14 +93,14 @@ pub fn open(chart: &Chart, member: &Member, piece: &Piece) -> String {
 }
 
 /// The tooltip of an activity that never ended, with the blockers.
-pub fn open_with_blockers(chart: &Chart, member: &Member, piece: &Piece) -> String {
+pub fn open_with_blockers(chart: &TimelineChart, member: &Member, piece: &Piece) -> String {
     let mut message = vec![open(chart, member, piece)];
     message.extend(blocker_lines(chart, member));
     message.join("\n")
 }
 
 /// Describes what blocks a coroutine at the end, what the blockers do, and why that is not certain.
-fn blocker_lines(chart: &Chart, member: &Member) -> Vec<String> {
+fn blocker_lines(chart: &TimelineChart, member: &Member) -> Vec<String> {
     let (blocks, coroutine) = (chart.blocks, chart.model.trace_model.get(member.id));
     let (Some(block), Some(coroutine)) = (blocks.of(member.id), coroutine) else {
         return Vec::new();
@@ -112,27 +112,27 @@ fn blocker_lines(chart: &Chart, member: &Member) -> Vec<String> {
 }
 
 /// The short label of a bar.
-pub fn label(chart: &Chart, piece: &Piece) -> Option<String> {
+pub fn label(chart: &TimelineChart, piece: &Piece) -> Option<String> {
     match piece.activity {
-        Activity::Waits(site, WaitKind::Unknown, _) => {
+        PieceKind::Waits(site, WaitKind::Unknown, _) => {
             let leaf = leaf(chart, site).map(str::to_owned);
             leaf.or_else(|| Some(duration_ns(piece.length())))
         }
-        Activity::Waits(_, wait, arg) => Some(resource(chart, wait, arg)),
-        Activity::Runs(thread) => Some(format!("thread {thread}")),
-        Activity::Lost(0) => None,
-        Activity::Lost(lost) => Some(format!("{} lost", grouped(lost))),
+        PieceKind::Waits(_, wait, arg) => Some(resource(chart, wait, arg)),
+        PieceKind::Runs(thread) => Some(format!("thread {thread}")),
+        PieceKind::Lost(0) => None,
+        PieceKind::Lost(lost) => Some(format!("{} lost", grouped(lost))),
         _ => None,
     }
 }
 
 /// The tooltip of a bar.
-pub fn piece(chart: &Chart, piece: &Piece) -> String {
+pub fn piece(chart: &TimelineChart, piece: &Piece) -> String {
     let length = duration_ns(piece.length());
     let what = match piece.activity {
-        Activity::Born => "born, not run yet".to_owned(),
-        Activity::Runs(thread) => format!("runs on thread {thread}"),
-        Activity::Waits(site, wait, arg) => {
+        PieceKind::Born => "born, not run yet".to_owned(),
+        PieceKind::Runs(thread) => format!("runs on thread {thread}"),
+        PieceKind::Waits(site, wait, arg) => {
             let at = chart
                 .names
                 .at(site)
@@ -142,9 +142,9 @@ pub fn piece(chart: &Chart, piece: &Piece) -> String {
             let what = leaf.map_or_else(|| resource(chart, wait, arg), str::to_owned);
             format!("waits for {what}{at}")
         }
-        Activity::Lost(0) => "unknown".to_owned(),
-        Activity::Lost(lost) => format!("{} lost", counted(lost, "event")),
-        Activity::Mixed { pieces, ran, lost } => {
+        PieceKind::Lost(0) => "unknown".to_owned(),
+        PieceKind::Lost(lost) => format!("{} lost", counted(lost, "event")),
+        PieceKind::Mixed { pieces, ran, lost } => {
             let lost = match lost {
                 0 => String::new(),
                 lost => format!(", {} lost", counted(lost, "event")),
@@ -160,19 +160,19 @@ pub fn piece(chart: &Chart, piece: &Piece) -> String {
 }
 
 /// What an unannounced wait at a site is for, if its leaf future is known.
-fn leaf(chart: &Chart, site: SiteId) -> Option<&'static str> {
+fn leaf(chart: &TimelineChart, site: SiteId) -> Option<&'static str> {
     match chart.model.trace_model.leaf_kind_at(site) {
         LeafKind::Unknown => None,
         kind => Some(leaf_wait::phrase(kind)),
     }
 }
 
-fn resource(chart: &Chart, wait: WaitKind, arg: u64) -> String {
+fn resource(chart: &TimelineChart, wait: WaitKind, arg: u64) -> String {
     resource::with_deadline(chart.model, None, (wait, arg))
 }
 
 /// The tooltip of a row.
-pub fn row(chart: &Chart, row: &Row) -> String {
+pub fn row(chart: &TimelineChart, row: &Row) -> String {
     let member = &row.member;
     let mut message = vec![format!("{} #{}", name(chart, member), member.id.0)];
     message.extend(
@@ -218,7 +218,7 @@ fn verdict(member: &Member) -> String {
     }
 }
 
-fn place(chart: &Chart, member: &Member) -> String {
+fn place(chart: &TimelineChart, member: &Member) -> String {
     let at = chart
         .names
         .at(member.site)
@@ -227,14 +227,14 @@ fn place(chart: &Chart, member: &Member) -> String {
 }
 
 /// Describes the closing of the awaited resource: when, by which thread, and where.
-pub fn closed(chart: &Chart, mark: &Mark) -> String {
+pub fn closed(chart: &TimelineChart, mark: &RowMark) -> String {
     let by = mark.by.map(|by| format!(" by {}", self::by(chart, &by)));
     let by = by.unwrap_or_default();
     format!("the awaited resource was closed {}{by}", moment(mark.at))
 }
 
 /// Describes a thread and a place: `thread 7 in Reactor::dispatch, src/reactor.rs:127`.
-pub fn by(chart: &Chart, by: &By) -> String {
+pub fn by(chart: &TimelineChart, by: &By) -> String {
     let label = missing_wakes::caller(chart.model, chart.names, by.site);
     let function = label.and_then(|label| label.function.as_ref());
     let function = function
@@ -244,7 +244,7 @@ pub fn by(chart: &Chart, by: &By) -> String {
     format!("thread {}{function}{}", by.tid, at.unwrap_or_default())
 }
 
-fn wake(chart: &Chart, row: &Row) -> Option<String> {
+fn wake(chart: &TimelineChart, row: &Row) -> Option<String> {
     let wake = row.wake?;
     let reported = row.called.filter(|(count, _)| *count == wake.count);
     let by = match (reported, wake.waker) {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{CHART, Chart, LEFT, RIGHT, WIDTH, arrows, captions, hidden, row, summary};
+use super::{CHART, LEFT, RIGHT, TimelineChart, WIDTH, arrows, captions, hidden, row, summary};
 use crate::findings::notes;
 use crate::text;
 use crate::text::xml::escape;
@@ -66,7 +66,7 @@ const LEGEND: [&[(&str, &str)]; 3] = [
 ];
 
 /// Draws everything above the time axis. Returns the SVG and the y coordinate of the lower edge.
-pub fn head(chart: &Chart, title: Option<&str>) -> (String, u64) {
+pub fn head(chart: &TimelineChart, title: Option<&str>) -> (String, u64) {
     let program = chart.model.program_name();
     let usual = format!("{program}: what its coroutines did");
     let mut y = 30;
@@ -194,7 +194,7 @@ fn mark(tick: &Tick, top: u64, bottom: u64) -> String {
 }
 
 /// Draws the heading of a group.
-pub fn heading(chart: &Chart, group: &Group, y: u64) -> String {
+pub fn heading(chart: &TimelineChart, group: &Group, y: u64) -> String {
     let (verdict, rest) = summary::heading(chart, group);
     let class = captions::class(group.verdict);
     let rest = escape(&text::cut(&rest, COLUMNS - 10));

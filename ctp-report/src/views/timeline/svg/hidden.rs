@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::{Chart, captions};
+use super::{TimelineChart, captions};
 use crate::text;
 use crate::text::units::grouped;
 use crate::views::timeline::model::Member;
@@ -23,7 +23,7 @@ struct Hidden {
 }
 
 /// Returns the element with the data, if any coroutine is hidden.
-pub fn data(chart: &Chart) -> String {
+pub fn data(chart: &TimelineChart) -> String {
     let members = &chart.selection.hidden;
     if members.is_empty() {
         return String::new();
@@ -39,7 +39,7 @@ pub fn data(chart: &Chart) -> String {
 }
 
 /// Says how many coroutines a search finds without a row, and how many it does not find.
-pub fn message(chart: &Chart) -> Option<String> {
+pub fn message(chart: &TimelineChart) -> Option<String> {
     let hidden = chart.selection.hidden.len() as u64;
     let missing = chart.selection.missing();
     let found = format!("a search also finds {} without a row", grouped(hidden));
@@ -54,7 +54,7 @@ pub fn message(chart: &Chart) -> Option<String> {
 }
 
 impl Hidden {
-    fn add(&mut self, chart: &Chart, member: &Member) {
+    fn add(&mut self, chart: &TimelineChart, member: &Member) {
         let at = chart.names.at(member.site).unwrap_or_default();
         let place = chart.names.short(member.site).unwrap_or_default();
         let texts = [

@@ -6,11 +6,13 @@ use std::fmt::Write as _;
 use ctp_trace::record::{Nanos, WaitKind};
 use ctp_trace::verdict::{Fact, Verdict};
 
-use super::{CHART, Chart, LEFT, RIGHT, captions};
+use super::{CHART, LEFT, RIGHT, TimelineChart, captions};
 use crate::text;
 use crate::text::xml::escape;
 use crate::time_scale::UNITS;
-use crate::views::timeline::model::{self, Activity, Bar, BarStyle, By, Mark, Member, Row, Track};
+use crate::views::timeline::model::{
+    self, Bar, BarStyle, By, Member, PieceKind, Row, RowMark, Track,
+};
 
 /// How many characters the name, id and place may have together, and the place if the name is long.
 const NAME_CHARS: usize = 45;
@@ -52,7 +54,7 @@ impl Style {
 }
 
 /// Draws a row with the upper edge at `y`.
-pub fn draw(chart: &Chart, row: &Row, style: &Style, y: u64) -> String {
+pub fn draw(chart: &TimelineChart, row: &Row, style: &Style, y: u64) -> String {
     let member = &row.member;
     let name = captions::name(chart, member);
     let at = chart.names.at(member.site).unwrap_or_default();
@@ -93,7 +95,7 @@ pub fn draw(chart: &Chart, row: &Row, style: &Style, y: u64) -> String {
 }
 
 /// Draws the bars and marks. Zooming stretches them.
-fn lane(chart: &Chart, row: &Row, style: &Style, y: u64) -> String {
+fn lane(chart: &TimelineChart, row: &Row, style: &Style, y: u64) -> String {
     let height = style.lane();
     let mut layers = row.tracks().map(|track| layer(chart, row, track, style));
     let far = layers.next().unwrap_or_default();
@@ -131,7 +133,7 @@ fn death(member: &Member) -> &'static str {
 }
 
 /// Draws the crash of the coroutine, if in the shown time.
-fn crash(chart: &Chart, member: &Member, height: u64) -> String {
+fn crash(chart: &TimelineChart, member: &Member, height: u64) -> String {
     let crash = chart.crash_of(member);
     let Some(crash) = crash.filter(|_| chart.scale.has(member.until)) else {
         return String::new();
@@ -142,7 +144,7 @@ fn crash(chart: &Chart, member: &Member, height: u64) -> String {
 }
 
 /// Draws bars, and the marks above and below.
-fn layer(chart: &Chart, row: &Row, track: &Track, style: &Style) -> String {
+fn layer(chart: &TimelineChart, row: &Row, track: &Track, style: &Style) -> String {
     let (height, mark) = (style.lane(), style.lane() / 3);
     let scale = &chart.scale;
     let bars = bars(chart, &bars_of(chart, track), style);
@@ -153,7 +155,7 @@ fn layer(chart: &Chart, row: &Row, track: &Track, style: &Style) -> String {
 
 /// Draws the wakes by waker, each with a tooltip. Wakers beyond the limit share marks without a
 /// tooltip.
-fn wakes(chart: &Chart, all: &[Mark], height: u64) -> String {
+fn wakes(chart: &TimelineChart, all: &[RowMark], height: u64) -> String {
     let mut wakers: BTreeMap<Option<By>, Vec<u64>> = BTreeMap::new();
     for mark in all {
         let has_room = wakers.len() < MAX_WAKERS || wakers.contains_key(&mark.by);
@@ -171,7 +173,7 @@ fn wakes(chart: &Chart, all: &[Mark], height: u64) -> String {
 }
 
 /// Draws the closings of awaited resources, each from the upper to the lower edge of the row.
-fn closes(chart: &Chart, row: &Row, height: u64) -> String {
+fn closes(chart: &TimelineChart, row: &Row, height: u64) -> String {
     let closes = row.closes.all().iter().map(|mark| {
         let message = captions::closed(chart, mark);
         closing(chart.scale.x(mark.at), 0, height, &message)
@@ -195,19 +197,19 @@ fn marks_with_tooltip(class: &str, places: &[u64], height: u64, tooltip: &str) -
 }
 
 /// The bars of a track, with the style of their leaf futures.
-fn bars_of(chart: &Chart, track: &Track) -> Vec<Bar> {
+fn bars_of(chart: &TimelineChart, track: &Track) -> Vec<Bar> {
     let bars = model::bars(track, &chart.scale).into_iter();
     bars.map(|bar| styled(chart, bar)).collect()
 }
 
 /// The bar of the open activity at the end.
-fn open_bar(chart: &Chart, row: &Row) -> Option<Bar> {
+fn open_bar(chart: &TimelineChart, row: &Row) -> Option<Bar> {
     model::open(row, &chart.scale).map(|bar| styled(chart, bar))
 }
 
-fn styled(chart: &Chart, bar: Bar) -> Bar {
+fn styled(chart: &TimelineChart, bar: Bar) -> Bar {
     match (bar.style, bar.piece.activity) {
-        (BarStyle::Unrecorded, Activity::Waits(site, WaitKind::Unknown, _)) => Bar {
+        (BarStyle::Unrecorded, PieceKind::Waits(site, WaitKind::Unknown, _)) => Bar {
             style: model::of_leaf(chart.model.trace_model.leaf_kind_at(site)),
             ..bar
         },
@@ -216,7 +218,7 @@ fn styled(chart: &Chart, bar: Bar) -> Bar {
 }
 
 /// Draws wide bars separately, with tooltips, and thin bars of the same style as a single path.
-fn bars(chart: &Chart, bars: &[Bar], style: &Style) -> String {
+fn bars(chart: &TimelineChart, bars: &[Bar], style: &Style) -> String {
     let (inset, height) = (style.inset, style.bar());
     let min_width = style.min_tooltip_width.max(MIN_TOOLTIP_WIDTH * PIXEL);
     let mut thin: BTreeMap<BarStyle, String> = BTreeMap::new();
@@ -264,7 +266,7 @@ fn marks(class: &str, places: &[u64], y: u64, height: u64) -> String {
 
 /// Draws labels in wide bars. When zooming, the script moves the labels, and hides labels that do not
 /// fit.
-fn labels(chart: &Chart, row: &Row, base: u64) -> String {
+fn labels(chart: &TimelineChart, row: &Row, base: u64) -> String {
     let mut drawn = String::new();
     let bars = bars_of(chart, &row.far);
     for bar in bars
@@ -285,7 +287,7 @@ fn labels(chart: &Chart, row: &Row, base: u64) -> String {
 
 /// Where the label of a bar begins, so that no sign of a closed resource near the beginning covers
 /// the label.
-fn after_closings(chart: &Chart, row: &Row, bar: &Bar) -> u64 {
+fn after_closings(chart: &TimelineChart, row: &Row, bar: &Bar) -> u64 {
     let near = bar.x..=bar.x + CLOSING_ROOM * PIXEL;
     let all = row.closes.all().iter();
     let signs = all
@@ -316,7 +318,7 @@ fn label(bar: &Bar, from: u64, base: u64, words: &str) -> String {
 }
 
 /// Draws the state at the right end: a sign and a word.
-fn end(chart: &Chart, row: &Row, class: &str, base: u64) -> String {
+fn end(chart: &TimelineChart, row: &Row, class: &str, base: u64) -> String {
     let word = match chart.crash_of(&row.member) {
         Some(crash) => crash.signal.clone(),
         None => captions::end(&row.member),
@@ -334,7 +336,7 @@ fn end(chart: &Chart, row: &Row, class: &str, base: u64) -> String {
 }
 
 /// Draws an arrow for a stuck or busy coroutine, and a star for a crash.
-fn sign(chart: &Chart, row: &Row, class: &str, y: u64) -> String {
+fn sign(chart: &TimelineChart, row: &Row, class: &str, y: u64) -> String {
     if chart.crash_of(&row.member).is_some() {
         return burst(RIGHT + 1, y);
     }

@@ -3,7 +3,7 @@
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Verdict;
 
-use super::{Chart, captions};
+use super::{TimelineChart, captions};
 use crate::findings::crash::Crash;
 use crate::load::Model;
 use crate::load::exit_reason::exit_description;
@@ -32,7 +32,7 @@ pub fn facts(model: &Model, threads: u64) -> String {
 }
 
 /// Returns the findings to look at first, each with its style class.
-pub fn findings(chart: &Chart) -> Vec<(&'static str, String)> {
+pub fn findings(chart: &TimelineChart) -> Vec<(&'static str, String)> {
     let groups = &chart.selection.groups;
     let notable = groups
         .iter()
@@ -63,7 +63,7 @@ pub fn findings(chart: &Chart) -> Vec<(&'static str, String)> {
 }
 
 /// Findings that are not verdicts: a crash, and contradicting events.
-fn alarms(chart: &Chart) -> Vec<(&'static str, String)> {
+fn alarms(chart: &TimelineChart) -> Vec<(&'static str, String)> {
     let crash = chart
         .crash
         .map(|crash| format!("CRASH  {}", crash.headline()));
@@ -79,7 +79,7 @@ fn alarms(chart: &Chart) -> Vec<(&'static str, String)> {
         .collect()
 }
 
-fn finding(chart: &Chart, group: &Group) -> String {
+fn finding(chart: &TimelineChart, group: &Group) -> String {
     let (verdict, rest) = heading_words(chart, group);
     format!("{verdict}  {rest}, {}", since(group))
 }
@@ -99,7 +99,7 @@ fn since(group: &Group) -> String {
     }
 }
 
-fn heading_words(chart: &Chart, group: &Group) -> (&'static str, String) {
+fn heading_words(chart: &TimelineChart, group: &Group) -> (&'static str, String) {
     let at = chart.names.at(group.site).unwrap_or_default();
     let name = group
         .members
@@ -114,7 +114,7 @@ fn heading_words(chart: &Chart, group: &Group) -> (&'static str, String) {
 }
 
 /// The verdict of a group, and the rest of its heading.
-pub fn heading(chart: &Chart, group: &Group) -> (&'static str, String) {
+pub fn heading(chart: &TimelineChart, group: &Group) -> (&'static str, String) {
     let (verdict, rest) = heading_words(chart, group);
     let since = match group.verdict {
         Verdict::Over => String::new(),
@@ -134,7 +134,7 @@ pub fn heading(chart: &Chart, group: &Group) -> (&'static str, String) {
 }
 
 /// Describes which coroutines are shown, and of how many.
-pub fn shown(chart: &Chart) -> String {
+pub fn shown(chart: &TimelineChart) -> String {
     let selection = chart.selection;
     let total = format!("{}{}", grouped(selection.total), window(chart));
     let first = match chart.crash.and_then(Crash::culprit) {
@@ -161,7 +161,7 @@ pub fn shown(chart: &Chart) -> String {
 }
 
 /// Describes which part of the time is shown, if not all.
-fn window(chart: &Chart) -> String {
+fn window(chart: &TimelineChart) -> String {
     let Scale { from, to } = chart.scale;
     if from == Nanos(0) && chart.model.duration() <= to {
         String::new()

@@ -1,11 +1,11 @@
 //! Draws the threads below the coroutines, each as a thin row.
 
-use super::{CHART, Chart, LEFT, RIGHT, frame};
+use super::{CHART, LEFT, RIGHT, TimelineChart, frame};
 use crate::text;
 use crate::text::units::{counted, grouped, moment};
 use crate::text::xml::escape;
 use crate::time_scale::UNITS;
-use crate::views::timeline::model::Thread;
+use crate::views::timeline::model::ThreadSpan;
 
 /// The height of a row, and of its bar.
 const ROW: u64 = 14;
@@ -15,7 +15,7 @@ const BAR: u64 = 8;
 const HEADING: u64 = 26;
 
 /// Draws the threads from `y` on, if any. Returns the SVG and the y coordinate of the lower edge.
-pub fn draw(chart: &Chart, y: u64) -> (String, u64) {
+pub fn draw(chart: &TimelineChart, y: u64) -> (String, u64) {
     let shown = chart.lives;
     if shown.threads.is_empty() {
         return (String::new(), y);
@@ -28,7 +28,7 @@ pub fn draw(chart: &Chart, y: u64) -> (String, u64) {
     (drawn, y)
 }
 
-fn heading(chart: &Chart, y: u64) -> String {
+fn heading(chart: &TimelineChart, y: u64) -> String {
     let (shown, total) = (chart.lives.threads.len() as u64, chart.lives.total);
     let mut message = counted(total, "thread");
     if shown < total {
@@ -40,7 +40,7 @@ fn heading(chart: &Chart, y: u64) -> String {
     frame::band("group threads", y, &message)
 }
 
-fn row(chart: &Chart, thread: &Thread, y: u64) -> String {
+fn row(chart: &TimelineChart, thread: &ThreadSpan, y: u64) -> String {
     let base = y + 11;
     format!(
         "<g class=\"thread\"><title>{}</title><text x=\"10\" y=\"{base}\">tid {}</text>\
@@ -53,7 +53,7 @@ fn row(chart: &Chart, thread: &Thread, y: u64) -> String {
     )
 }
 
-fn lane(chart: &Chart, thread: &Thread, y: u64) -> String {
+fn lane(chart: &TimelineChart, thread: &ThreadSpan, y: u64) -> String {
     let (scale, inset) = (&chart.scale, (ROW - BAR) / 2);
     let (from, to) = (scale.x(thread.started), scale.x(thread.until));
     let width = to.saturating_sub(from).max(1);
@@ -79,7 +79,7 @@ fn loss(records: u64) -> String {
 }
 
 /// The text at the right edge.
-fn state(thread: &Thread) -> String {
+fn state(thread: &ThreadSpan) -> String {
     match (thread.lost, thread.ended) {
         (0, true) => "ended".to_owned(),
         (0, false) => String::new(),
@@ -87,7 +87,7 @@ fn state(thread: &Thread) -> String {
     }
 }
 
-fn about(thread: &Thread) -> String {
+fn about(thread: &ThreadSpan) -> String {
     let end = if thread.ended {
         format!(", ended {}", moment(thread.until))
     } else {
