@@ -1,7 +1,7 @@
 //! Shared by the benchmarks. Times are medians of many rounds, because machines are shared and noisy.
 
 pub mod callgrind;
-pub mod look;
+pub mod inspected;
 pub mod machine;
 pub mod memory;
 pub mod storm;

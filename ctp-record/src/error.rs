@@ -33,7 +33,7 @@ pub enum Error {
     Image(ImageError),
     /// A running target cannot be read from outside.
     Live(LiveError),
-    /// A process cannot be looked into.
+    /// A process cannot be inspected.
     Inspect(InspectError),
     /// A control request failed.
     Control(ControlError),

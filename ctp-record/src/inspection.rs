@@ -29,7 +29,7 @@ use crate::proc::processes::Processes;
 use account::Account;
 use subject::Subject;
 
-/// Looks into the processes, writes the trace and prints what was found.
+/// Inspects the processes, writes the trace and prints what was found.
 ///
 /// # Errors
 /// A process cannot be read, or the trace cannot be written.
@@ -131,7 +131,7 @@ fn inspect_again(
             }
             Err(_) => {
                 let pid = subject.pid;
-                let line = format!("process {pid} ended before look {number} was complete");
+                let line = format!("process {pid} ended before inspection {number} was complete");
                 stderr::say(&format!("ctp-record: {line}\n"));
                 false
             }

@@ -130,7 +130,7 @@ impl Observations {
 
     /// Observes these waits and returns the records to write. `pid_of` returns the kernel's id of a process, and
     /// `is_still` checks whether a wait goes on.
-    pub fn look(
+    pub fn observe(
         &mut self,
         waits: Vec<(StationPlace, DescriptorWait)>,
         pid_of: impl Fn(ProcessId) -> Option<u32>,
@@ -366,9 +366,9 @@ mod tests {
     #[test]
     fn the_end_of_a_process_withdraws_no_finding() {
         let reader = Reader::start();
-        let mut looks = Observations::new(false);
+        let mut observations = Observations::new(false);
         let mut look = |at, pid_of: &dyn Fn(ProcessId) -> Option<u32>| {
-            let reported = looks.look(waits(2), pid_of, |_, _| true, || Nanos(at));
+            let reported = observations.observe(waits(2), pid_of, |_, _| true, || Nanos(at));
             seen(&reported)
         };
         let only_first = |process: ProcessId| (process.0 == 1).then(|| reader.pid());
@@ -396,20 +396,26 @@ mod tests {
             pid: 7,
             state: DescriptorState::Open(Descriptor::Socket(4711)),
         };
-        let mut looks = Observations::new(false);
+        let mut observations = Observations::new(false);
         let left_out = Lists::new();
         let cannot_be_requested = Lists::from([(7, None)]);
         let seen = Some(Seen::Empty);
-        assert_eq!(looks.with_watchers(&observation, seen, &left_out), seen);
-        looks.report(
+        assert_eq!(
+            observations.with_watchers(&observation, seen, &left_out),
+            seen
+        );
+        observations.report(
             &observation,
             Some(Seen::Unwatched(0)),
             Nanos(10),
             &mut Vec::new(),
         );
-        assert_eq!(looks.with_watchers(&observation, seen, &left_out), None);
         assert_eq!(
-            looks.with_watchers(&observation, seen, &cannot_be_requested),
+            observations.with_watchers(&observation, seen, &left_out),
+            None
+        );
+        assert_eq!(
+            observations.with_watchers(&observation, seen, &cannot_be_requested),
             seen
         );
         let replaced = DescriptorState::Open(Descriptor::Socket(4712));
@@ -418,8 +424,8 @@ mod tests {
             state: replaced,
             ..observation
         };
-        let seen = looks.with_watchers(&observation, seen, &left_out);
-        looks.report(&observation, seen, Nanos(20), &mut reported);
+        let seen = observations.with_watchers(&observation, seen, &left_out);
+        observations.report(&observation, seen, Nanos(20), &mut reported);
         assert_eq!(
             self::seen(&reported),
             [Seen::Replaced],
@@ -432,9 +438,9 @@ mod tests {
     fn a_process_left_out_keeps_the_last_record() {
         let readers: Vec<Reader> = (0..=MAX_LISTS).map(|_| Reader::start()).collect();
         let pid_of = |process: ProcessId| Some(readers[process.0 as usize - 1].pid());
-        let (mut looks, mut suspects) = (Observations::new(false), 0);
+        let (mut observations, mut suspects) = (Observations::new(false), 0);
         for at in 10..40 {
-            let reported = looks.look(
+            let reported = observations.observe(
                 waits(readers.len() as u32),
                 pid_of,
                 |_, _| true,
@@ -446,7 +452,7 @@ mod tests {
                 of_now.all(|look| look.seen == Seen::Readable(1)),
                 "{reported:?}"
             );
-            suspects = looks.suspects().len();
+            suspects = observations.suspects().len();
         }
         assert_eq!(suspects, readers.len());
     }

@@ -9,7 +9,7 @@ mod end_reason;
 mod failure;
 mod inspections;
 pub(crate) mod liveness;
-mod looks;
+mod observations;
 pub mod pace;
 pub mod processor_limit;
 mod processor_time;
@@ -72,7 +72,7 @@ pub struct Session<'s> {
     /// Finds stuck coroutines, if the user asked for it.
     pub stuck_monitor: Option<StuckMonitor>,
     /// Observations of awaited descriptors.
-    pub looks: Observations,
+    pub observations: Observations,
     /// Inspections of the threads of programs.
     pub inspections: Inspections,
     /// Signals to the recorder.
@@ -173,7 +173,7 @@ impl Session<'_> {
         self.so_far.alarms.passed(found.events);
         self.mark_time(before, found);
         self.check_stuck(before, found);
-        self.look_from_outside();
+        self.observe_descriptors();
         self.inspect_processes();
     }
 

@@ -183,7 +183,7 @@ pub struct SitesView {
 pub struct TopView {
     /// Whether to print the table once, instead of showing it on the terminal.
     pub once: bool,
-    /// The process to look into. `None` follows the trace.
+    /// The process to inspect. `None` follows the trace.
     pub pid: Option<u32>,
     /// The time between two refreshes, over which rates are computed.
     pub interval: Nanos,

@@ -105,7 +105,7 @@ fn show_once(
     let Some(pid) = view.pid else {
         return once(config, view, &config.input, (signals, out));
     };
-    // Two looks, of which the second begins after the interval.
+    // Two inspections, of which the second begins after the interval.
     let duration = Nanos(view.interval.0.saturating_mul(2));
     let mut recorder = Recorder::start(pid, view.interval, Some(duration))?;
     recorder.wait(signals)?;

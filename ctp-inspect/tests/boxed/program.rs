@@ -145,6 +145,6 @@ pub fn function(path: &str) -> &str {
 
 /// How often a program is inspected that changes all the time.
 pub fn inspections_under_load() -> usize {
-    let count = std::env::var("CTP_LOOKS").ok();
+    let count = std::env::var("CTP_INSPECTIONS").ok();
     count.map_or(20, |count| count.parse().unwrap())
 }

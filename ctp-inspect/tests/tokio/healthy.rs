@@ -1,4 +1,4 @@
-//! A healthy program under load: no look at it gives a verdict that is certain.
+//! A healthy program under load: no inspection of it gives a verdict that is certain.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -10,36 +10,39 @@ use ctp_trace::verdict::{Confidence, THRESHOLD};
 
 use crate::program::{Program, inspector};
 
-/// Looks, unless `CTP_LOOKS` says otherwise.
-const LOOKS: usize = 20;
+/// Inspections, unless `CTP_INSPECTIONS` says otherwise.
+const INSPECTIONS: usize = 20;
 const CLIENTS: usize = 16;
 const PAUSE: Duration = Duration::from_millis(100);
 
 #[test]
-fn no_look_at_a_healthy_program_is_certain() {
+fn no_inspection_of_a_healthy_program_is_certain() {
     let program = Program::start("load", CLIENTS);
     let Some(mut inspector) = inspector(&program) else {
         return;
     };
-    let looks = std::env::var("CTP_LOOKS").ok();
-    let looks = looks.map_or(LOOKS, |text| text.parse().expect("a number"));
+    let inspections = std::env::var("CTP_INSPECTIONS").ok();
+    let inspections = inspections.map_or(INSPECTIONS, |text| text.parse().expect("a number"));
     let (mut ids, mut model) = (TraceIds::default(), TraceModel::default());
     let mut verdicts: BTreeMap<String, usize> = BTreeMap::new();
-    for number in 1..=looks {
+    for number in 1..=inspections {
         let records = inspector.inspect(&mut ids).expect("the program lives");
         for record in &records {
             model.consume(record);
         }
         let judged = model.judge_inspected(THRESHOLD);
-        assert!(CLIENTS < judged.len(), "look {number} finds the tasks");
+        assert!(
+            CLIENTS < judged.len(),
+            "inspection {number} finds the tasks"
+        );
         for member in judged {
             let judgement = member.judgement;
             let is_certain = judgement.confidence == Confidence::Certain;
-            assert!(!is_certain, "look {number}: {member:?}");
+            assert!(!is_certain, "inspection {number}: {member:?}");
             let words = format!("{:?} {:?}", judgement.verdict, judgement.reason);
             *verdicts.entry(words).or_default() += 1;
         }
         thread::sleep(PAUSE);
     }
-    println!("{looks} looks: {verdicts:#?}");
+    println!("{inspections} inspections: {verdicts:#?}");
 }

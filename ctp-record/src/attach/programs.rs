@@ -39,7 +39,7 @@ impl FoundPrograms {
             if is_recorded(*pid, &places) {
                 if config.verbosity > Verbosity::Quiet {
                     stderr::say(&format!(
-                        "ctp-record: {described} was recorded before, which is possible once; looking only\n"
+                        "ctp-record: {described} was recorded before, which is possible once; inspecting only\n"
                     ));
                 }
                 continue;

@@ -156,7 +156,7 @@ impl UnfinishedWrites {
             BTreeSet::new()
         };
         for suspect in &mut late {
-            suspect.look_at(&all);
+            suspect.check_threads(&all);
         }
     }
 }
@@ -174,7 +174,7 @@ impl UnfinishedWrite {
 
     /// Checks the threads. Waits for a while after all are asleep or have ended: a thread may have ended together with
     /// its program, and the end of the program is visible only later.
-    fn look_at(&mut self, all: &BTreeSet<(u32, u32)>) {
+    fn check_threads(&mut self, all: &BTreeSet<(u32, u32)>) {
         if self.awake.is_none() && all.is_empty() {
             return;
         }

@@ -39,9 +39,9 @@ pub enum Mode {
     Follow(Image),
     /// Record a target behind a GDB server.
     Gdb(GdbServer),
-    /// Look into running processes, and record those with a probe as a launched program would be.
+    /// Inspect running processes, and record those with a probe as a launched program would be.
     Inspect(Inspect, Launch),
-    /// Look into a core file.
+    /// Inspect a core file.
     Core(Core),
     /// Send a request to a recorder.
     Control(ControlCommand),
@@ -107,7 +107,7 @@ pub struct GdbServer {
     pub elf: PathBuf,
 }
 
-/// Running processes to look into.
+/// Running processes to inspect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inspect {
     /// The kernel's ids of the processes; not empty.
@@ -126,7 +126,7 @@ pub struct Inspect {
     pub debug_directories: Vec<PathBuf>,
 }
 
-/// A core file to look into.
+/// A core file to inspect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Core {
     /// The core file.

@@ -22,14 +22,14 @@ pub enum InspectError {
 impl fmt::Display for InspectError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            InspectError::Target(pid, error) => write!(out, "cannot look into {pid}: {error}"),
+            InspectError::Target(pid, error) => write!(out, "cannot inspect {pid}: {error}"),
             InspectError::Core(path, error) => {
-                write!(out, "cannot look into {}: {error}", shown(path))
+                write!(out, "cannot inspect {}: {error}", shown(path))
             }
             InspectError::Ended(pid) => {
                 write!(
                     out,
-                    "process {pid} ended before the first look was complete"
+                    "process {pid} ended before the first inspection was complete"
                 )
             }
         }

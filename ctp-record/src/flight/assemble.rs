@@ -74,7 +74,7 @@ fn times_of(plan: &SnapshotPlan, input: &SnapshotInput) -> ImageTimes {
         until_ns: if is_over {
             plan.until_ns
         } else {
-            input.looked_ns
+            input.stations_read_ns
         },
         dated_ns: plan.dated_ns,
     }

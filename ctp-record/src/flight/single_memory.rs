@@ -79,7 +79,7 @@ fn read_memory(
         coroutines: harvest.station_coroutines(&region).collect(),
     };
     SnapshotInput {
-        looked_ns: monotonic_ns(),
+        stations_read_ns: monotonic_ns(),
         parts: vec![SnapshotMemory::of(view, history)],
         numbers: outside.numbers().clone(),
         counters: region.header.counters(),

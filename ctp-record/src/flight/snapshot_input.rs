@@ -32,7 +32,7 @@ pub struct SnapshotInput {
     /// The time up to which lanes are complete, on the monotonic clock.
     pub until_ns: u64,
     /// When stations were read, on the monotonic clock.
-    pub looked_ns: u64,
+    pub stations_read_ns: u64,
     /// The requested length of the window in nanoseconds, if the user requested a length.
     pub length_ns: Option<u64>,
     /// Definitions of processes, modules and sites.
@@ -95,11 +95,11 @@ impl SnapshotInput {
         wait::fence_programs();
         regions.pass(processes, history);
         let views = regions.views();
-        let looked_ns = monotonic_ns();
+        let stations_read_ns = monotonic_ns();
         SnapshotInput {
             lanes: lane_copy::by_recorders_clock(lanes, &views),
             until_ns,
-            looked_ns,
+            stations_read_ns,
             ..SnapshotInput::seen(views, start, regions, processes, history)
         }
     }
@@ -123,7 +123,7 @@ impl SnapshotInput {
         SnapshotInput {
             lanes: lane_copy::by_recorders_clock(lane_copy::within_time(lanes), &views),
             until_ns,
-            looked_ns: until_ns,
+            stations_read_ns: until_ns,
             ..SnapshotInput::seen(views, start, regions, processes, history)
         }
     }
@@ -136,7 +136,7 @@ impl SnapshotInput {
         processes: &mut Processes,
         history: &mut FlightHistory,
     ) -> Self {
-        processes.look_at_all(history);
+        processes.describe_all_modules(history);
         let parts = views
             .into_iter()
             .map(|view| SnapshotMemory::of(view, history));
@@ -181,8 +181,8 @@ impl SnapshotInput {
 
     /// The time up to which the snapshot has records. Observations that were made later get this time.
     pub fn end_at(&self) -> Nanos {
-        let looked = self.nanos(self.looked_ns);
-        self.ended.map_or(looked, |(_, at)| at)
+        let read_at = self.nanos(self.stations_read_ns);
+        self.ended.map_or(read_at, |(_, at)| at)
     }
 
     /// The part of the input that is known without reading memories. The recording is taken to continue.

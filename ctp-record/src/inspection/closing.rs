@@ -17,12 +17,12 @@ const MAX_TIMES: usize = 4;
 /// Says what will be done with these processes. `records`: some of them are recorded, too.
 pub fn opening(names: &[String], inspect: &Inspect, records: bool) -> String {
     let every = seconds(inspect.every.as_nanos() as u64);
-    let looks = match inspect.how_long {
-        HowLong::Inspections(1) => "1 look".to_owned(),
-        HowLong::Inspections(count) => format!("{count} looks, {every} apart"),
+    let inspections = match inspect.how_long {
+        HowLong::Inspections(1) => "1 inspection".to_owned(),
+        HowLong::Inspections(count) => format!("{count} inspections, {every} apart"),
         HowLong::Time(time) => {
             let time = seconds(time.as_nanos() as u64);
-            format!("looks for {time}, {every} apart")
+            format!("inspections for {time}, {every} apart")
         }
     };
     let stopped = match names.len() {
@@ -36,7 +36,7 @@ pub fn opening(names: &[String], inspect: &Inspect, records: bool) -> String {
         HowLong::Time(_) => "; recording meanwhile",
     };
     format!(
-        "ctp-record: looking into {}: {looks}{recording}; {stopped}\n",
+        "ctp-record: inspecting {}: {inspections}{recording}; {stopped}\n",
         names.join(", ")
     )
 }
@@ -44,7 +44,7 @@ pub fn opening(names: &[String], inspect: &Inspect, records: bool) -> String {
 /// Says what will be done with a core file.
 pub fn opening_of_core(file: &Path, pid: u32, program: &str) -> String {
     let file = shown(file);
-    format!("ctp-record: looking into {file}, the core file of {pid} ({program})\n")
+    format!("ctp-record: inspecting {file}, the core file of {pid} ({program})\n")
 }
 
 /// The file name of a program, safe to print.
@@ -99,7 +99,7 @@ pub fn found_lines(account: &Account) -> Vec<String> {
 fn lines_of(summary: &Summary) -> Vec<String> {
     let mut lines = vec![found(summary)];
     if !summary.is_core_file {
-        lines[0].push_str(&format!("; looks took {}", took(&summary.took)));
+        lines[0].push_str(&format!("; inspections took {}", took(&summary.took)));
     }
     lines.extend(summary.gaps.iter().cloned());
     lines

@@ -114,7 +114,7 @@ impl Processes {
         self.known.insert(pid, known);
         let attached = self.clock.now();
         sink.take(Record::Process(Process { id, pid, attached }));
-        self.look_while(pid, is_connected, sink);
+        self.describe_modules_while(pid, is_connected, sink);
         id
     }
 
@@ -129,9 +129,10 @@ impl Processes {
     }
 
     /// Reads the maps of all living processes.
-    pub fn look_at_all(&mut self, sink: &mut dyn Sink) {
+    pub fn describe_all_modules(&mut self, sink: &mut dyn Sink) {
         let pids: Vec<u32> = self.known.keys().copied().collect();
-        pids.into_iter().for_each(|pid| self.look_again(pid, sink));
+        pids.into_iter()
+            .for_each(|pid| self.describe_modules(pid, sink));
     }
 
     /// The living processes with the kernel's ids, in the order in which they were met.
@@ -188,12 +189,17 @@ impl Processes {
     }
 
     /// Reads the maps of a process again and describes new files.
-    pub fn look_again(&mut self, pid: u32, sink: &mut dyn Sink) {
-        self.look_while(pid, || true, sink);
+    pub fn describe_modules(&mut self, pid: u32, sink: &mut dyn Sink) {
+        self.describe_modules_while(pid, || true, sink);
     }
 
     /// Reads the maps again, and describes new files if the image is still connected after reading.
-    pub fn look_while(&mut self, pid: u32, is_connected: impl Fn() -> bool, sink: &mut dyn Sink) {
+    pub fn describe_modules_while(
+        &mut self,
+        pid: u32,
+        is_connected: impl Fn() -> bool,
+        sink: &mut dyn Sink,
+    ) {
         let text = maps::text_of(pid).unwrap_or_default();
         if !is_connected() {
             return;
@@ -366,7 +372,7 @@ impl Outside for Writers<'_> {
             known.elsewhere.len() < MAX_ELSEWHERE && known.elsewhere.insert(page)
         });
         if is_new {
-            self.processes.look_again(pid, sink);
+            self.processes.describe_modules(pid, sink);
         }
         is_new && self.processes.covers(pid, address)
     }

@@ -54,7 +54,7 @@ impl<'s> Session<'s> {
         Session {
             processes: Processes::new(clock, pid, parts.regions.first().inode()),
             // A summary must not grow with time; the stuck monitor needs all observations.
-            looks: Observations::new(launch.summary && parts.stuck_monitor.is_none()),
+            observations: Observations::new(launch.summary && parts.stuck_monitor.is_none()),
             inspections: Inspections::new(clock, launch.freezes),
             watermark: is_history.then(Watermark::default),
             status: Status::if_seen(verbosity),

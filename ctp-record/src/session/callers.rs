@@ -28,9 +28,10 @@ impl Session<'_> {
             }
             let is_connected = || caller.is_connected();
             match self.processes.id_of(pid) {
-                Some(_) => self
-                    .processes
-                    .look_while(pid, is_connected, &mut self.output),
+                Some(_) => {
+                    self.processes
+                        .describe_modules_while(pid, is_connected, &mut self.output)
+                }
                 None => drop(
                     self.processes
                         .meet_while(pid, is_connected, &mut self.output),

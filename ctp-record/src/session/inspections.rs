@@ -61,7 +61,7 @@ impl Session<'_> {
             };
             if let Some(began) = began {
                 self.so_far.liveness.saw_alive(began);
-                self.processes.look_again(pid, &mut self.output);
+                self.processes.describe_modules(pid, &mut self.output);
             }
             for record in self.with_coroutines(records) {
                 counts.add(&record);

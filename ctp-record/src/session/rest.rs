@@ -121,7 +121,7 @@ impl Session<'_> {
         let tick = self.tick_of_regions();
         let pauses = [
             self.stuck_monitor.as_ref().map(StuckMonitor::pause),
-            self.looks.pause(),
+            self.observations.pause(),
             self.inspections.pause(),
         ];
         pauses.into_iter().flatten().fold(tick, Duration::min)

@@ -1,4 +1,4 @@
-//! `-p`: looks into running processes without a probe.
+//! `-p`: inspects running processes without a probe.
 
 use std::process::Child;
 
@@ -53,10 +53,10 @@ fn options_of_a_recording_do_not_go_with_a_pid() {
         &["-p", "1", "--flight-recorder"],
         &["-p", "1", "--stuck-after", "2s"],
         &["-p", "1", "-n", "10"],
-        &["-p", "1", "--looks", "3", "--duration", "2s"],
+        &["-p", "1", "--inspections", "3", "--duration", "2s"],
         &["-p", "0"],
-        &["-p", "1", "--looks", "0"],
-        &["--looks", "3", "--", "true"],
+        &["-p", "1", "--inspections", "0"],
+        &["--inspections", "3", "--", "true"],
         &["--every", "3s", "--", "true"],
         &["--interrupt", "--", "true"],
         &["--debug-dir", "/usr/lib/debug", "--", "true"],
@@ -75,11 +75,11 @@ fn options_of_a_recording_do_not_go_with_a_pid() {
 
 // CT-01, CT-18
 #[test]
-fn options_of_several_looks_do_not_go_with_a_core_file() {
+fn options_of_several_inspections_do_not_go_with_a_core_file() {
     for words in [
         &["--core", "core", "--", "true"][..],
         &["--core", "core", "-p", "1"],
-        &["--core", "core", "--looks", "2"],
+        &["--core", "core", "--inspections", "2"],
         &["--core", "core", "--every", "2s"],
         &["--core", "core", "-d", "2s"],
         &["--core", "core", "--interrupt"],
@@ -111,7 +111,7 @@ fn other_files_than_core_files_replace_nothing() {
     ] {
         let outcome = lab.run(lab.bare_recorder().args(["--core", file]));
         assert_eq!(outcome.status.code(), Some(1));
-        let message = format!("cannot look into {file}: ");
+        let message = format!("cannot inspect {file}: ");
         assert!(outcome.stderr.contains(&message), "{}", outcome.stderr);
         assert!(outcome.stderr.contains(why), "{}", outcome.stderr);
         assert_eq!(lab.read("ctp.data"), "an earlier trace");
@@ -127,7 +127,9 @@ fn threads_of_a_running_process_are_recorded() {
     let outcome = lab.run(lab.bare_recorder().args(words));
     assert!(outcome.status.success(), "{}", outcome.stderr);
     assert!(
-        outcome.stderr.contains("(sleep): 2 looks, 150 ms apart"),
+        outcome
+            .stderr
+            .contains("(sleep): 2 inspections, 150 ms apart"),
         "{}",
         outcome.stderr
     );
@@ -160,6 +162,16 @@ fn threads_of_a_running_process_are_recorded() {
 }
 
 #[test]
+fn looks_is_another_name_of_inspections() {
+    let lab = Lab::new();
+    let running = Running(sleeper(&lab, "1000"));
+    let words = ["-p", &running.pid(), "--looks", "1"];
+    let outcome = lab.run(lab.bare_recorder().args(words));
+    assert!(outcome.status.success(), "{}", outcome.stderr);
+    assert_eq!(inspections(&records(&lab, "ctp.data")), 1);
+}
+
+#[test]
 fn a_refused_process_replaces_nothing() {
     let lab = Lab::new();
     let mut ended = sleeper(&lab, "0");
@@ -167,43 +179,40 @@ fn a_refused_process_replaces_nothing() {
     std::fs::write(lab.path("ctp.data"), "an earlier trace").expect("can be written");
     let outcome = lab.run(lab.bare_recorder().args(["-p", &ended.id().to_string()]));
     assert_eq!(outcome.status.code(), Some(1));
-    let message = format!(
-        "cannot look into {}: the process does not exist",
-        ended.id()
-    );
+    let message = format!("cannot inspect {}: the process does not exist", ended.id());
     assert!(outcome.stderr.contains(&message), "{}", outcome.stderr);
     assert_eq!(lab.read("ctp.data"), "an earlier trace");
     assert!(!lab.path("ctp.data.old").exists());
 }
 
 #[test]
-fn the_end_of_a_process_keeps_earlier_looks() {
+fn the_end_of_a_process_keeps_earlier_inspections() {
     let lab = Lab::new();
     let mut target = sleeper(&lab, "1000");
     let pid = target.id().to_string();
     std::fs::write(lab.path("ctp.data"), "an earlier trace").expect("can be written");
     let mut command = lab.bare_recorder();
-    let recorder = command.args(["-p", &pid, "--looks", "1000000", "--every", "10ms"]);
+    let recorder = command.args(["-p", &pid, "--inspections", "1000000", "--every", "10ms"]);
     let recorder = recorder.spawn().expect("can be started");
-    wait_until("the first look", || lab.path("ctp.data.old").exists());
+    wait_until("the first inspection", || lab.path("ctp.data.old").exists());
     target.kill().expect("it runs");
     target.wait().expect("it ends");
     let outcome = lab.outcome(recorder);
     assert!(outcome.status.success(), "{}", outcome.stderr);
-    let message = format!("process {pid} ended before look");
+    let message = format!("process {pid} ended before inspection");
     assert!(outcome.stderr.contains(&message), "{}", outcome.stderr);
     assert!(0 < inspections(&records(&lab, "ctp.data")));
 }
 
 #[test]
-fn an_interrupt_keeps_earlier_looks() {
+fn an_interrupt_keeps_earlier_inspections() {
     let lab = Lab::new();
     let running = Running(sleeper(&lab, "1000"));
     std::fs::write(lab.path("ctp.data"), "an earlier trace").expect("can be written");
     let mut command = lab.bare_recorder();
     let recorder = command.args(["-p", &running.pid(), "-d", "1h", "--every", "20s"]);
     let recorder = recorder.spawn().expect("can be started");
-    wait_until("the first look", || lab.path("ctp.data.old").exists());
+    wait_until("the first inspection", || lab.path("ctp.data.old").exists());
     let pid = rustix::process::Pid::from_child(&recorder);
     rustix::process::kill_process(pid, Signal::INT).expect("it runs");
     let outcome = lab.outcome(recorder);
@@ -217,7 +226,7 @@ fn an_interrupt_keeps_earlier_looks() {
 }
 
 #[test]
-fn the_end_of_the_parent_keeps_earlier_looks() {
+fn the_end_of_the_parent_keeps_earlier_inspections() {
     let lab = Lab::new();
     let running = Running(sleeper(&lab, "1000"));
     std::fs::write(lab.path("ctp.data"), "an earlier trace").expect("can be written");
@@ -230,7 +239,7 @@ fn the_end_of_the_parent_keeps_earlier_looks() {
     parent.args(["-p", &running.pid(), "-d", "1h", "--every", "20s"]);
     let parent = parent.arg("--end-with-parent").current_dir(lab.path("."));
     let mut parent = Running(parent.spawn().expect("can be started"));
-    wait_until("the first look", || lab.path("ctp.data.old").exists());
+    wait_until("the first inspection", || lab.path("ctp.data.old").exists());
     let recorder = only_child(parent.0.id());
     parent.0.kill().expect("it runs");
     parent.0.wait().expect("it ends");

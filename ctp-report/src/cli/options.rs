@@ -94,7 +94,7 @@ pub(super) struct TopArgs {
     /// Print the table once, for scripts; while a recording goes on, with the rates of one interval
     #[arg(long)]
     pub(super) once: bool,
-    /// Look into this process, with ctp-record, instead of reading a trace
+    /// Inspect this process, with ctp-record, instead of reading a trace
     #[arg(short, long, value_name = "PID", conflicts_with_all = ["input", "trace"],
           value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) pid: Option<u32>,

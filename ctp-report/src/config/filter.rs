@@ -46,7 +46,7 @@ pub struct Filter {
     pub whole_spans: bool,
 }
 
-/// What a filter looks at.
+/// What a filter compares.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FilterSubject<'s> {
     /// The id.

@@ -27,7 +27,7 @@ pub fn fields(model: &Model, groups: &[TaskGroup], threads: &[ThreadStack]) -> V
         entry
     });
     let mut fields = json!({
-        "looks": looks(model),
+        "looks": inspections(model),
         "tasks": groups.chain(threads.iter().map(of_thread)).collect::<Vec<_>>(),
     });
     if !cpp.is_empty() {
@@ -61,16 +61,16 @@ fn of_function(frames: &FunctionFrames) -> Value {
     })
 }
 
-fn looks(model: &Model) -> Vec<Value> {
+fn inspections(model: &Model) -> Vec<Value> {
     let all = model.trace_model.inspected_threads();
     all.flat_map(|(process, inspected)| {
         let times = inspected.times.iter();
-        times.map(move |time| look(model, process, time))
+        times.map(move |time| inspection(model, process, time))
     })
     .collect()
 }
 
-fn look(model: &Model, process: ProcessId, time: &InspectionTime) -> Value {
+fn inspection(model: &Model, process: ProcessId, time: &InspectionTime) -> Value {
     let mut all = model.trace_model.inspected();
     let inspected = all.find(|(id, _)| *id == process);
     if let Some((_, inspected)) = inspected.filter(|(_, inspected)| inspected.is_core_file()) {

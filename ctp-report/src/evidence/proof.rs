@@ -85,9 +85,9 @@ pub fn of(
         steps.extend(observed(model, coroutine));
     }
     steps.extend(evidence(judgement.reason));
-    let looks = thread.map(ThreadInspection::proof).unwrap_or_default();
+    let inspected = thread.map(ThreadInspection::proof).unwrap_or_default();
     steps.extend(
-        looks
+        inspected
             .into_iter()
             .map(|(at, what)| step(at, "(outside)", what)),
     );

@@ -103,7 +103,7 @@ impl Selection {
     /// Whether a model of the selected coroutines needs the record: all but the records of other
     /// coroutines.
     pub fn keeps(&self, record: &Record) -> bool {
-        // Without a filter, no record needs to be looked at.
+        // Without a filter, no record needs to be examined.
         if self.ids.is_none() {
             return true;
         }
@@ -236,7 +236,7 @@ pub fn is_admitted(model: &Model, names: &Names, member: &Member, filter: &Filte
     })
 }
 
-/// The coroutines that ended, by what a filter looks at. The model forgets them.
+/// The coroutines that ended, by what a filter compares. The model forgets them.
 #[derive(Debug, Default)]
 pub struct EndedSubjects {
     by_place: BTreeMap<LastPlace, Vec<CoroutineId>>,

@@ -23,7 +23,8 @@ pub struct ThreadInspection {
     /// When the last inspection began.
     pub last_ns: u64,
     /// The number of these inspections.
-    pub looks: usize,
+    #[serde(rename = "looks")]
+    pub inspections: usize,
     /// The functions, innermost first, up to the one that polls the coroutine.
     pub frames: Vec<StackFrame>,
 }
@@ -83,13 +84,13 @@ impl ThreadInspection {
         all.flat_map(|(process, threads)| {
             let known = threads.threads.values().map(|known| &known.latest);
             let pool = known.filter(|thread| thread.role == ThreadRole::Blocking);
-            let looks = pool.filter_map(|thread| {
+            let inspected = pool.filter_map(|thread| {
                 let facts = threads.facts(thread.tid, Nanos(0))?;
                 let frames = stacks.frames(process, &thread.addresses);
                 let polls = frames.iter().any(|(label, _)| is_poll_of_closure(label));
                 polls.then(|| Self::new(&facts, up_to(frames, is_of_runtime)))
             });
-            looks.collect::<Vec<_>>()
+            inspected.collect::<Vec<_>>()
         })
         .collect()
     }
@@ -111,7 +112,7 @@ impl ThreadInspection {
             call,
             first_ns: facts.first.0,
             last_ns: facts.last.0,
-            looks: facts.inspections,
+            inspections: facts.inspections,
             frames: frames
                 .into_iter()
                 .map(|(label, inlined)| StackFrame { label, inlined })
@@ -137,7 +138,7 @@ impl ThreadInspection {
     pub fn describe(&self) -> String {
         match (self.state, &self.call) {
             (InspectedState::Blocked, Some(call)) => format!("blocked in {call}"),
-            (InspectedState::Running, _) if self.looks == 1 => "running".to_owned(),
+            (InspectedState::Running, _) if self.inspections == 1 => "running".to_owned(),
             (InspectedState::Running, _) => "computing".to_owned(),
             (_, Some(call)) => format!("in {call}"),
             (_, None) => "neither in a call nor running".to_owned(),
@@ -153,14 +154,18 @@ impl ThreadInspection {
             (_, None) => return Vec::new(),
         };
         let mut lines = vec![(Nanos(self.first_ns), found)];
-        if 1 < self.looks {
-            let looks = units::grouped(self.looks as u64);
+        if 1 < self.inspections {
+            let inspections = units::grouped(self.inspections as u64);
             let last = match self.state {
                 InspectedState::Blocked => {
-                    format!("tid {tid} is still there: look {looks}, no context switch since")
+                    format!(
+                        "tid {tid} is still there: inspection {inspections}, no context switch since"
+                    )
                 }
-                InspectedState::Running => format!("tid {tid} runs: so in all {looks} looks"),
-                _ => format!("tid {tid} is there again: so in all {looks} looks"),
+                InspectedState::Running => {
+                    format!("tid {tid} runs: so in all {inspections} inspections")
+                }
+                _ => format!("tid {tid} is there again: so in all {inspections} inspections"),
             };
             lines.push((Nanos(self.last_ns), last));
         }

@@ -17,7 +17,7 @@ pub fn notes(model: &Model, names: &Names) -> Vec<String> {
         .chain(filtered(model))
         .chain(unattributed(model))
         .chain(torn(model))
-        .chain(not_looked_at(model))
+        .chain(not_permitted(model))
         .chain(left_out(model))
         .chain(unnamed(model))
         .chain(cancelled(model, names))
@@ -172,7 +172,7 @@ fn torn(model: &Model) -> Option<String> {
 }
 
 /// Notes that the kernel refused the observation of descriptors.
-fn not_looked_at(model: &Model) -> Option<String> {
+fn not_permitted(model: &Model) -> Option<String> {
     model.trace_model.were_looks_refused().then(|| {
         "descriptors could not be observed from outside (another user, or hidepid): whether \
          they were closed or readable is known only if the program recorded this"

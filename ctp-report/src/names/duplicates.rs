@@ -8,26 +8,33 @@ use crate::names::{CodePlace, label};
 /// For each row, whether another row looks the same and has another column.
 fn duplicates<T, L: Ord>(
     rows: &[T],
-    look: impl Fn(&T) -> L,
+    appearance: impl Fn(&T) -> L,
     column: impl Fn(&T) -> Option<u32>,
 ) -> Vec<bool> {
     let mut columns: BTreeMap<L, BTreeSet<Option<u32>>> = BTreeMap::new();
     for row in rows {
-        columns.entry(look(row)).or_default().insert(column(row));
+        columns
+            .entry(appearance(row))
+            .or_default()
+            .insert(column(row));
     }
     rows.iter()
-        .map(|row| columns.get(&look(row)).is_some_and(|all| 1 < all.len()))
+        .map(|row| {
+            columns
+                .get(&appearance(row))
+                .is_some_and(|all| 1 < all.len())
+        })
         .collect()
 }
 
 /// Adds the column to each row that looks the same as another row.
 pub fn distinguish<T, L: Ord>(
     rows: &mut [T],
-    look: impl Fn(&T) -> L,
+    appearance: impl Fn(&T) -> L,
     column: impl Fn(&T) -> Option<u32>,
     at: impl Fn(&mut T) -> &mut Option<String>,
 ) {
-    let duplicates = duplicates(rows, look, &column);
+    let duplicates = duplicates(rows, appearance, &column);
     for (row, _) in rows
         .iter_mut()
         .zip(duplicates)
@@ -42,11 +49,11 @@ pub fn distinguish<T, L: Ord>(
 /// Marks the rows that would look the same without their columns.
 pub fn mark<T, L: Ord>(
     rows: &mut [T],
-    look: impl Fn(&T) -> L,
+    appearance: impl Fn(&T) -> L,
     column: impl Fn(&T) -> Option<u32>,
     place: impl Fn(&mut T) -> &mut CodePlace,
 ) {
-    let duplicates = duplicates(rows, look, column);
+    let duplicates = duplicates(rows, appearance, column);
     for (row, is_duplicate) in rows.iter_mut().zip(duplicates) {
         place(row).is_duplicate = is_duplicate;
     }

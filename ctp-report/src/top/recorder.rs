@@ -1,4 +1,4 @@
-//! A recorder that looks into a running process for `-p`, and its trace, which is deleted at the end.
+//! A recorder that inspects a running process for `-p`, and its trace, which is deleted at the end.
 
 use std::env;
 use std::ffi::OsStr;
@@ -34,7 +34,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 const TRACE: &str = "ctp.data";
 
 impl Recorder {
-    /// Starts to look into a process, each `interval`. The recorder ends after `duration`, or else when this
+    /// Starts to inspect a process, each `interval`. The recorder ends after `duration`, or else when this
     /// program ends.
     ///
     /// # Errors
@@ -114,7 +114,7 @@ impl Recorder {
             .lines()
             .map(|line| line.trim_start_matches("ctp-record: "));
         let lines: Vec<&str> = lines
-            .filter(|line| !line.starts_with("looking into"))
+            .filter(|line| !line.starts_with("inspecting"))
             .collect();
         match lines.join("; ") {
             text if text.is_empty() => bail!("ctp-record failed: {status}"),

@@ -43,7 +43,7 @@ pub struct Session<'c> {
     is_outdated: bool,
     naming: Pace,
     judging: Pace,
-    /// Missing events, as of the latest verdicts. To count them takes a look at each coroutine.
+    /// Missing events, as of the latest verdicts. To count them takes a pass over all coroutines.
     lost: u64,
     /// The pattern that the user typed.
     pattern: Option<Regex>,
@@ -302,8 +302,8 @@ impl<'c> Session<'c> {
 /// The time up to which the trace is complete. Inspections are not events, so that their time may be later.
 fn time_of(model: &Model) -> Nanos {
     let inspected = model.trace_model.inspected();
-    let looks = inspected.filter_map(|(_, process)| Some(process.times.last()?.began));
-    looks.fold(model.duration(), Nanos::max)
+    let inspections = inspected.filter_map(|(_, process)| Some(process.times.last()?.began));
+    inspections.fold(model.duration(), Nanos::max)
 }
 
 /// The verdicts on all coroutines. Without ignored places, no names are needed.

@@ -132,7 +132,7 @@ fn running_program_is_recorded_from_then_on() {
 
 // CT-23
 #[test]
-fn coroutine_that_never_runs_again_is_looked_into() {
+fn coroutine_that_never_runs_again_is_inspected() {
     let (directory, program) = (tempdir().expect("room"), Program::start());
     finish(program.record(&directory, &["-d", "3s"]));
     let json = report_json(directory.path(), &["--stacks"]);
@@ -147,11 +147,11 @@ fn coroutine_that_never_runs_again_is_looked_into() {
 #[test]
 fn program_is_recorded_once_and_only_on_request() {
     let (directory, mut program) = (tempdir().expect("room"), Program::start());
-    finish(program.record(&directory, &["--no-attach", "--looks", "1"]));
+    finish(program.record(&directory, &["--no-attach", "--inspections", "1"]));
     assert_eq!(births(&records(directory.path())), [] as [&Birth; 0]);
     assert_eq!(program.spawned(), 0);
     finish(program.record(&directory, &["-d", "1s"]));
     assert_ne!(program.spawned(), 0);
-    let printed = finish(program.record(&directory, &["--looks", "1"]));
+    let printed = finish(program.record(&directory, &["--inspections", "1"]));
     assert!(printed.contains("was recorded before"), "{printed}");
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use tempfile::{TempDir, tempdir};
 
 use crate::support::report_json;
-use crate::unprobed::{Program, built, finding, findings, look};
+use crate::unprobed::{Program, built, finding, findings, inspect};
 
 /// A root directory with the program as `/app/program`, and its libraries.
 fn root() -> TempDir {
@@ -60,7 +60,7 @@ fn deadlock_in_a_container_is_found() {
     };
     let program = Program::start_by(command, "deadlock");
     let directory = tempdir().expect("room");
-    look(&directory, &["-p", &child_of(program.0.id())]);
+    inspect(&directory, &["-p", &child_of(program.0.id())]);
     drop((program, root));
     let json = report_json(directory.path(), &["--stuck"]);
     assert_eq!(findings(&json), [finding("DEADLOCK", "deadlock", 2)]);

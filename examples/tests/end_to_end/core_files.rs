@@ -6,7 +6,7 @@ use std::process::Command;
 use tempfile::{TempDir, tempdir};
 
 use crate::support::{report, report_json};
-use crate::unprobed::{Program, built, finding, findings, look};
+use crate::unprobed::{Program, built, finding, findings, inspect};
 
 /// Starts the program so that the kernel may write a core file into this directory.
 fn start_with_cores(mode: &str, directory: &Path) -> Program {
@@ -60,7 +60,7 @@ fn core_by_kernel() -> Option<(TempDir, String)> {
 #[test]
 fn faults_are_named_from_core_files() {
     for (directory, name) in [core_by_gdb("all"), core_by_kernel()].into_iter().flatten() {
-        let printed = look(&directory, &["--core", &name]);
+        let printed = inspect(&directory, &["--core", &name]);
         assert!(
             printed.contains("7 tasks look stuck, 1 thread is blocked"),
             "{printed}"
@@ -96,7 +96,7 @@ fn a_moved_program_is_found_by_a_relative_path() {
     };
     drop(running);
     std::fs::rename(program, directory.path().join("moved")).expect("the same file system");
-    look(&directory, &["--core", &name, "--elf", "moved"]);
+    inspect(&directory, &["--core", &name, "--elf", "moved"]);
     let json = report_json(directory.path(), &["--stuck"]);
     assert_eq!(findings(&json), [finding("DEADLOCK", "deadlock", 2)]);
     let page = report(directory.path(), &["--stacks"]).stdout;
@@ -109,7 +109,7 @@ fn healthy_tasks_in_a_core_file_wait() {
     let Some((directory, name)) = core_by_gdb("waits") else {
         return;
     };
-    let printed = look(&directory, &["--core", &name]);
+    let printed = inspect(&directory, &["--core", &name]);
     assert!(printed.contains("nothing looks stuck"), "{printed}");
     let json = report_json(directory.path(), &["--stuck"]);
     assert_eq!(findings(&json), [], "{json}");
@@ -125,7 +125,7 @@ fn a_cut_core_file_gives_less_and_says_so() {
     let file = file.expect("can be written");
     let bytes = file.metadata().expect("it exists").len();
     file.set_len(bytes / 2).expect("can be cut");
-    let printed = look(&directory, &["--core", &name]);
+    let printed = inspect(&directory, &["--core", &name]);
     assert!(printed.contains("The core file is cut: "), "{printed}");
     let status = report(directory.path(), &["--stuck", "--fail"]).status;
     assert_ne!(status.code(), Some(0), "what is missing may be stuck");

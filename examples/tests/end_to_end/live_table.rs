@@ -217,7 +217,7 @@ fn ends_of_program_and_recorder_differ() {
 }
 
 /// Runs the reporter with its temporary files in this directory.
-fn look(directory: &Path, pid: &str) -> Output {
+fn inspect(directory: &Path, pid: &str) -> Output {
     program("ctp-record");
     let mut command = Command::new(program("ctp-report"));
     command.args(["--top", "--once", "--json", "-p", pid]);
@@ -230,7 +230,7 @@ fn look(directory: &Path, pid: &str) -> Output {
 fn running_programs_without_a_probe_are_shown() {
     let directory = tempdir().expect("room");
     let mut program = unprobed::Program::start("all");
-    let output = look(directory.path(), &program.0.id().to_string());
+    let output = inspect(directory.path(), &program.0.id().to_string());
     assert!(output.status.success(), "{output:?}");
     let json: Value = serde_json::from_slice(&output.stdout).expect("a document");
     let rows = json["rows"].as_array().expect("rows").iter();
@@ -248,7 +248,7 @@ fn running_programs_without_a_probe_are_shown() {
 fn missing_processes_are_an_error() {
     let directory = tempdir().expect("room");
     // No process has this id, which is larger than any that Linux assigns.
-    let output = look(directory.path(), "4194999");
+    let output = inspect(directory.path(), "4194999");
     let printed = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{printed}");
     assert!(printed.contains("4194999"), "{printed}");

@@ -46,16 +46,16 @@ impl Program {
         lines.collect()
     }
 
-    /// Looks into the program. Returns the directory with the trace, and what the recorder prints.
-    fn look_into(&self) -> (TempDir, String) {
+    /// Inspects the program. Returns the directory with the trace, and what the recorder prints.
+    fn inspect(&self) -> (TempDir, String) {
         let directory = tempdir().expect("room");
-        let printed = look(&directory, &["-p", &self.0.id().to_string()]);
+        let printed = inspect(&directory, &["-p", &self.0.id().to_string()]);
         (directory, printed)
     }
 }
 
 /// Runs the recorder. Returns what it prints.
-pub fn look(directory: &TempDir, arguments: &[&str]) -> String {
+pub fn inspect(directory: &TempDir, arguments: &[&str]) -> String {
     let mut recorder = Command::new(program("ctp-record"));
     let recorder = recorder.args(arguments).current_dir(directory.path());
     let output = recorder.output().expect("the recorder runs");
@@ -107,7 +107,7 @@ pub fn finding(verdict: &str, reason: &str, count: u64) -> (String, String, u64)
 // CT-14, CT-15
 #[test]
 fn faults_of_an_unmodified_program_are_named() {
-    let (directory, printed) = Program::start("all").look_into();
+    let (directory, printed) = Program::start("all").inspect();
     assert!(
         printed.contains("7 tasks look stuck, 1 thread is blocked"),
         "{printed}"
@@ -127,7 +127,7 @@ fn faults_of_an_unmodified_program_are_named() {
 fn branches_have_lines_and_the_call_of_the_macro() {
     let mut program = Program::start("branches");
     let lines = program.lines();
-    let (directory, _) = program.look_into();
+    let (directory, _) = program.inspect();
     let json = report_json(directory.path(), &["--stuck"]);
     let tasks = json["tasks"].as_array().expect("tasks").iter();
     let tasks = tasks.filter(|task| task["reason"] == "leaf-without-waker");
@@ -168,7 +168,7 @@ fn named(json: &Value, verdict: &str, reason: &str) -> BTreeMap<String, u64> {
 
 #[test]
 fn tasks_that_wait_for_themselves_are_named() {
-    let (directory, _) = Program::start("own").look_into();
+    let (directory, _) = Program::start("own").inspect();
     let json = report_json(directory.path(), &["--stuck"]);
     let of = |names: &[&str]| -> BTreeMap<String, u64> {
         names.iter().map(|name| ((*name).to_owned(), 5)).collect()
@@ -189,7 +189,7 @@ fn tasks_that_wait_for_themselves_are_named() {
 // CT-15
 #[test]
 fn senders_that_no_reader_makes_room_for_are_named() {
-    let (directory, _) = Program::start("room").look_into();
+    let (directory, _) = Program::start("room").inspect();
     let json = report_json(directory.path(), &["--stuck"]);
     let of = |names: &[(&str, u64)]| -> BTreeMap<String, u64> {
         let named = names.iter();
@@ -215,7 +215,7 @@ fn senders_that_no_reader_makes_room_for_are_named() {
 
 #[test]
 fn overdue_timers_in_branches_are_named() {
-    let (directory, _) = Program::start("late").look_into();
+    let (directory, _) = Program::start("late").inspect();
     let json = report_json(directory.path(), &["--stuck", "--threshold", "500ms"]);
     let late = [("limited".to_owned(), 5), ("waiting".to_owned(), 5)];
     assert_eq!(
@@ -232,7 +232,7 @@ fn overdue_timers_in_branches_are_named() {
 fn futures_given_to_block_on_have_lines() {
     let mut program = Program::start("roots");
     let lines = program.lines();
-    let (directory, _) = program.look_into();
+    let (directory, _) = program.inspect();
     let json = report_json(directory.path(), &["--stuck"]);
     let tasks = json["tasks"].as_array().expect("tasks").iter();
     let roots = tasks.filter(|task| task["kind"] == "future");
@@ -266,7 +266,7 @@ fn tasks_of_a_stopped_program_are_not_stuck() {
         .status();
     assert!(stop.expect("kill runs").success());
     std::thread::sleep(std::time::Duration::from_secs(2));
-    let (directory, _) = program.look_into();
+    let (directory, _) = program.inspect();
     let json = report_json(directory.path(), &["--stuck"]);
     assert_eq!(findings(&json), [], "{json}");
     let page = report(directory.path(), &["--stuck"]).stdout;
@@ -276,7 +276,7 @@ fn tasks_of_a_stopped_program_are_not_stuck() {
 
 #[test]
 fn healthy_tasks_of_an_unmodified_program_wait() {
-    let (directory, printed) = Program::start("waits").look_into();
+    let (directory, printed) = Program::start("waits").inspect();
     assert!(printed.contains("nothing looks stuck"), "{printed}");
     let json = report_json(directory.path(), &["--stuck"]);
     assert_eq!(findings(&json), [], "{json}");
@@ -285,7 +285,7 @@ fn healthy_tasks_of_an_unmodified_program_wait() {
 // STB-05, STB-21, STB-25
 #[test]
 fn the_stack_of_a_blocked_worker_has_lines() {
-    let (directory, _) = Program::start("blocked").look_into();
+    let (directory, _) = Program::start("blocked").inspect();
     let json = report_json(directory.path(), &["--stacks"]);
     let tasks = json["tasks"].as_array().expect("tasks").iter();
     let busy = tasks.filter(|task| task["kind"] == "thread" && task["verdict"] == "BUSY");
@@ -311,7 +311,7 @@ fn the_stack_of_a_blocked_worker_has_lines() {
 
 /// The page of a program with all faults, from the program's own folder.
 pub fn page() -> String {
-    let (directory, _) = Program::start("all").look_into();
+    let (directory, _) = Program::start("all").inspect();
     let trace = directory.path().join("ctp.data");
     let trace = trace.to_str().expect("text");
     let page = report(&folder(), &["-i", trace, "--stuck"]).stdout;

@@ -13,10 +13,10 @@ Examples:
   ctp-record --check-probe -- ./app      check the program's probe against the protocol
   ctp-record control 1234 snapshot       write what a flight recorder has now
   ctp-record control 1234 stop           keep no events of process 1234, until `control 1234 start`
-  ctp-record -p 4127                     look into a running process: stuck tasks, blocked threads;
+  ctp-record -p 4127                     inspect a running process: stuck tasks, blocked threads;
                                          with a probe, record it until Ctrl-C
-  ctp-record -p 4127 -d 30s --every 5s   look every 5 s, for 30 s
-  ctp-record --core core.4127            look into a core file
+  ctp-record -p 4127 -d 30s --every 5s   inspect every 5 s, for 30 s
+  ctp-record --core core.4127            inspect a core file
   ctp-record --image ram.bin --elf fw.elf   read a memory dump instead of running a program
   ctp-record --gdb :3333 --elf fw.elf       record the target of a debug probe, until Ctrl-C
   ctp-record --image ram.bin --follow       record a simulator that maps its memory to the file
@@ -81,11 +81,11 @@ Stuck coroutines while the program runs:
 
 Running processes and core files:
   -p needs no probe: it reads the memory of the process, which is neither stopped nor changed. It
-  may look into processes of the same user that allow it (root: into all). Then: ctp-report --stuck.
+  may inspect processes of the same user that allow it (root: all). Then: ctp-report --stuck.
   If the process has a probe and was not recorded before, -p also requests that the probe attaches,
   by a write to the memory that the probe keeps for that; recording goes on until Ctrl-C or -d.
   Coroutines that live already are recorded from their next run on; programs that it starts are not
-  recorded. --no-attach only looks.
+  recorded. --no-attach only inspects.
   With --interrupt, ptrace stops each running thread for some microseconds, because the stack of a
   running thread cannot be read. A system call that the thread is just beginning may give EINTR.
   --core reads a core file of the kernel or of gcore in the same way. It shows a single moment:

@@ -1,4 +1,4 @@
-//! The options of `-p` and `--core`, which look into running processes and core files.
+//! The options of `-p` and `--core`, which inspect running processes and core files.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -44,7 +44,7 @@ const NOT_WITH_CORE: [&str; 20] = [
     "no_freeze",
     "inherit_fd",
     "pid",
-    "looks",
+    "inspections",
     "every",
     "duration",
     "interrupt",
@@ -55,41 +55,41 @@ const NOT_WITH_CORE: [&str; 20] = [
 const USUAL_INSPECTIONS: u32 = 2;
 
 /// The error for options that need `-p`. Clap does not check this if a program is given, too.
-pub const ONLY_WITH_PID: &str = "--looks, --every, --duration, --interrupt, --no-attach and --debug-dir are only \
-for -p PID (--debug-dir also for --core)";
+pub const ONLY_WITH_PID: &str = "--inspections, --every, --duration, --interrupt, --no-attach and --debug-dir are \
+only for -p PID (--debug-dir also for --core)";
 
 #[derive(Args, Debug)]
 pub struct InspectArgs {
-    /// Look into a running process; may be repeated
+    /// Inspect a running process; may be repeated
     #[arg(help_heading = help::INSTEAD, short, long, value_name = "PID",
           conflicts_with_all = NOT_WITH_PID, value_parser = clap::value_parser!(u32).range(1..))]
     pid: Vec<u32>,
 
-    /// Look into a core file; --elf names its program if that has moved
+    /// Inspect a core file; --elf names its program if that has moved
     #[arg(help_heading = help::INSTEAD, long, value_name = "FILE",
           conflicts_with_all = NOT_WITH_CORE)]
     core: Option<PathBuf>,
 
-    /// With -p: look this many times [default: 2]
-    #[arg(help_heading = help::INSTEAD, long, value_name = "N",
+    /// With -p: how many inspections to make [default: 2]
+    #[arg(help_heading = help::INSTEAD, long, alias = "looks", value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..))]
-    looks: Option<u32>,
+    inspections: Option<u32>,
 
-    /// With -p: the time between two looks [default: 1s]
+    /// With -p: the time between two inspections [default: 1s]
     #[arg(help_heading = help::INSTEAD, long, value_name = "DURATION",
           value_parser = duration::parse)]
     every: Option<Duration>,
 
-    /// With -p: look until this much time has passed, or until Ctrl-C
+    /// With -p: inspect until this much time has passed, or until Ctrl-C
     #[arg(help_heading = help::INSTEAD, short, long, value_name = "DURATION",
-          conflicts_with = "looks", value_parser = duration::parse)]
+          conflicts_with = "inspections", value_parser = duration::parse)]
     duration: Option<Duration>,
 
     /// With -p: stop running threads for microseconds, to see their stacks
     #[arg(help_heading = help::INSTEAD, long)]
     interrupt: bool,
 
-    /// With -p: only look, even if the process has a probe
+    /// With -p: only inspect, even if the process has a probe
     #[arg(help_heading = help::INSTEAD, long)]
     no_attach: bool,
 
@@ -105,13 +105,14 @@ pub struct InspectArgs {
 impl InspectArgs {
     /// Whether options are given that only apply to a process or a core file, although neither is given.
     pub fn is_without_pid(&self) -> bool {
-        let has_times = self.looks.is_some() || self.every.is_some() || self.duration.is_some();
+        let has_times =
+            self.inspections.is_some() || self.every.is_some() || self.duration.is_some();
         let has_option = has_times || self.interrupt || self.no_attach;
         let has_target = !self.pid.is_empty() || self.core.is_some();
         !has_target && (has_option || !self.debug_dir.is_empty())
     }
 
-    /// The core file to look into, if any.
+    /// The core file to inspect, if any.
     pub fn core(&self, elf: Option<&PathBuf>) -> Option<Core> {
         Some(Core {
             file: self.core.clone()?,
@@ -120,12 +121,12 @@ impl InspectArgs {
         })
     }
 
-    /// The processes to look into, if any.
+    /// The processes to inspect, if any.
     pub fn task(&self) -> Option<Inspect> {
         if self.pid.is_empty() {
             return None;
         }
-        let inspections = self.looks.unwrap_or(USUAL_INSPECTIONS);
+        let inspections = self.inspections.unwrap_or(USUAL_INSPECTIONS);
         Some(Inspect {
             pids: without_repeated(&self.pid),
             how_long: self

@@ -60,7 +60,7 @@ fn origin(model: &Model, pid: u32, process: &InspectedProcess) -> Vec<String> {
         format!("process: {pid} {}", program(model)),
         format!("host: {}", text::escape(&model.start.host)),
         format!("date: {}", units::date(model.start.started_unix_ns)),
-        format!("looks: {}", looks(process)),
+        format!("inspected: {}", inspected(process)),
     ]
 }
 
@@ -80,7 +80,7 @@ fn program(model: &Model) -> String {
 }
 
 /// When the inspections were made, counted from the first: `+0.0 s, +1.0 s`.
-fn looks(process: &InspectedProcess) -> String {
+fn inspected(process: &InspectedProcess) -> String {
     let first = process.times.first().map_or(Nanos(0), |time| time.began);
     let moments = process.times.iter().map(|time| {
         let since = first.until(time.began).0 / 100_000_000;

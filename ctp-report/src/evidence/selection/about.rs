@@ -1,4 +1,4 @@
-//! What a record is about, as far as a selection looks at it.
+//! What a record is about, as far as a selection needs it.
 
 use ctp_trace::record::{Act, CoroutineId, Nanos, Record, ThreadEvent, Waker};
 

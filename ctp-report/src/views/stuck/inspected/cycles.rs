@@ -39,7 +39,7 @@ pub fn write(page: &mut Page, findings: &Findings, verdict: Verdict) -> io::Resu
     let proof = if findings.is_core_file {
         "all were idle"
     } else {
-        "all were idle, and nothing changed, in every look"
+        "all were idle, and nothing changed, in every inspection"
     };
     let members = cycles.iter().flat_map(|cycle| cycle.iter());
     let has_branches = members

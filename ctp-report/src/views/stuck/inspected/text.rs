@@ -196,7 +196,7 @@ fn busy(page: &mut Page, findings: &Findings) -> io::Result<()> {
     let (confidence, when) = if findings.is_core_file {
         (Confidence::Likely, "")
     } else {
-        (Confidence::Certain, ", in every look")
+        (Confidence::Certain, ", in every inspection")
     };
     let rest = format!(" {threads} of the runtime");
     page.spread_headline("BUSY", &rest, confidence.word())?;

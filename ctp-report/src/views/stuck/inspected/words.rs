@@ -8,7 +8,7 @@ pub fn why(judgement: InspectedJudgement, is_core_file: bool) -> String {
     let idle = if is_core_file {
         "idle"
     } else {
-        "idle in every look"
+        "idle in every inspection"
     };
     let lost = "nothing can wake them: no waker is left (the runtime's own count, exact)";
     match (judgement.reason, judgement.verdict) {
@@ -29,13 +29,13 @@ pub fn why(judgement: InspectedJudgement, is_core_file: bool) -> String {
             format!("all of their wakers are in memory that only the tasks themselves own, {idle}")
         }
         (InspectedReason::Overdue, _) => {
-            "their timers were due before the first look and have not fired; no worker is blocked"
+            "their timers were due before the first inspection and have not fired; no worker is blocked"
                 .to_owned()
         }
         (InspectedReason::NotRun, _) => {
             "they were woken and are not run, though all workers are parked".to_owned()
         }
-        _ => "nothing about them changed between the looks".to_owned(),
+        _ => "nothing about them changed between the inspections".to_owned(),
     }
 }
 
@@ -54,9 +54,9 @@ pub fn waiting(reason: InspectedReason) -> Option<&'static str> {
         InspectedReason::Queued => "woken, about to run",
         InspectedReason::QueuedUnseen => "woken, and not run; no worker of theirs is known",
         InspectedReason::Runs => "running",
-        InspectedReason::RunsUnseen => "running in every look; the thread is not known",
+        InspectedReason::RunsUnseen => "running in every inspection; the thread is not known",
         InspectedReason::StackUnknown => {
-            "what they wait for is not known; build with debug = 2, or look with ctp-record --debug-dir"
+            "what they wait for is not known; build with debug = 2, or inspect with ctp-record --debug-dir"
         }
         InspectedReason::ResumerUnknown => "nothing is known about what can resume them",
         InspectedReason::Finished => "they have run to their end, and nothing has dropped them yet",

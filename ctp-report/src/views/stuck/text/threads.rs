@@ -12,13 +12,13 @@ use crate::text::{Page, units};
 /// At most this many threads of the blocking pool are listed.
 const MAX_THREADS: usize = 8;
 
-/// `blocked in futex, 5 looks from +2.303161 s to +6.848028 s`
+/// `blocked in futex, 5 inspections from +2.303161 s to +6.848028 s`
 pub fn describe(inspection: &ThreadInspection) -> String {
     let first = units::moment(Nanos(inspection.first_ns));
     let last = units::moment(Nanos(inspection.last_ns));
-    let when = match inspection.looks {
-        1 => format!("look at {last}"),
-        looks => format!("{looks} looks from {first} to {last}"),
+    let when = match inspection.inspections {
+        1 => format!("inspected at {last}"),
+        several => format!("{several} inspections from {first} to {last}"),
     };
     format!("{}, {when}", inspection.describe())
 }

@@ -1,4 +1,4 @@
-//! A busy program on unmodified tokio, which the benchmark `benches/look.rs` inspects. The program logs when its
+//! A busy program on unmodified tokio, which the benchmark `benches/inspection.rs` inspects. The program logs when its
 //! tasks begin and end, so that the benchmark can check whether an inspection found the right tasks.
 //!
 //! The argument is the number of worker threads. The program prints `ready` once all tasks wait or work.

@@ -1,7 +1,7 @@
-//! What looking into a running program takes and misses, compared with gdb.
+//! What the inspection of a running program takes and misses, compared with gdb.
 //!
-//! The program (`look/`) is unmodified tokio with 10 000 tasks and 64 MiB of other memory. It works all
-//! the time, spawns and ends tasks, and logs their lives. Each look is compared with that log.
+//! The program (`inspected/`) is unmodified tokio with 10 000 tasks and 64 MiB of other memory. It works all
+//! the time, spawns and ends tasks, and logs their lives. Each inspection is compared with that log.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ctp_benches::look::lives::{Comparison, Lives};
-use ctp_benches::look::program::{self, FEW_TYPES, MANY_TYPES, Program};
+use ctp_benches::inspected::lives::{Comparison, Lives};
+use ctp_benches::inspected::program::{self, FEW_TYPES, MANY_TYPES, Program};
 use ctp_benches::recorder;
 use ctp_benches::usage::Usage;
 use ctp_inspect::finder::Finder as _;
@@ -21,10 +21,10 @@ use ctp_trace::Reader;
 use ctp_trace::record::{Nanos, Record, TaskKind};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Looks that are compared with the log.
-const LOOKS: usize = 100;
+/// Inspections that are compared with the log.
+const INSPECTIONS: usize = 100;
 const PAIRS: usize = 5;
-/// How long work is counted without looks.
+/// How long work is counted without inspections.
 const WINDOW: Duration = Duration::from_secs(5);
 
 fn main() {
@@ -57,28 +57,28 @@ fn find_tasks(program: &mut Program, workers: usize) {
     };
     println!("{FEW_TYPES} with {workers} worker threads: find all tasks");
     let (mut finder, mut stacks) = (TokioFinder::default(), StackRanges::default());
-    let (mut lives, mut looks) = (Lives::default(), Looks::default());
-    for _ in 0..LOOKS {
+    let (mut lives, mut inspections) = (Lives::default(), Inspections::default());
+    for _ in 0..INSPECTIONS {
         let from = program.position();
         let (began, before) = (Instant::now(), processor_time());
         target.refresh().expect("the program lives");
         stacks.refresh(&target);
         let found = finder.find(&target, &stacks);
-        looks.elapsed.push(began.elapsed());
-        looks.processor.push(processor_time() - before);
+        inspections.elapsed.push(began.elapsed());
+        inspections.processor.push(processor_time() - before);
         let until = program.position();
         let tasks = found.tasks.iter();
         let spawned = tasks.filter(|task| task.kind == TaskKind::Tokio);
         let ids: HashSet<u64> = spawned.map(|task| task.runtime_id).collect();
-        looks.events += until - from;
-        looks.add(&lives.compare(program, &ids, from..until), &found.gaps);
+        inspections.events += until - from;
+        inspections.add(&lives.compare(program, &ids, from..until), &found.gaps);
     }
-    looks.report();
+    inspections.report();
 }
 
-/// What the looks took, and how they compare with the log.
+/// What the inspections took, and how they compare with the log.
 #[derive(Default)]
-struct Looks {
+struct Inspections {
     elapsed: Vec<Duration>,
     processor: Vec<Duration>,
     right: usize,
@@ -86,7 +86,7 @@ struct Looks {
     gaps: usize,
 }
 
-impl Looks {
+impl Inspections {
     fn add(&mut self, comparison: &Comparison, gaps: &[String]) {
         if comparison.is_right() {
             self.right += 1;
@@ -98,13 +98,14 @@ impl Looks {
 
     fn report(mut self) {
         let (right, gaps) = (self.right, self.gaps);
-        println!("  {right} of {LOOKS} looks are right, {gaps} with a gap");
-        let events = self.events / LOOKS as u64;
-        println!("  {events} events of tasks that come and go during a look");
+        println!("  {right} of {INSPECTIONS} inspections are right, {gaps} with a gap");
+        let events = self.events / INSPECTIONS as u64;
+        println!("  {events} events of tasks that come and go during an inspection");
         self.elapsed.sort_unstable();
         self.processor.sort_unstable();
-        let processor = ms(self.processor[LOOKS / 2]);
-        let [least, median, most] = [0, LOOKS / 2, LOOKS - 1].map(|at| ms(self.elapsed[at]));
+        let processor = ms(self.processor[INSPECTIONS / 2]);
+        let [least, median, most] =
+            [0, INSPECTIONS / 2, INSPECTIONS - 1].map(|at| ms(self.elapsed[at]));
         println!(
             "  {processor:.0} ms of processor time; {median:.0} ms elapsed ({least:.0} to {most:.0})"
         );
@@ -121,8 +122,8 @@ fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// The command that looks repeatedly.
-fn look(program: &Program, recorder: &Path, trace: &Path, how_often: [&str; 4]) -> Command {
+/// The command that inspects repeatedly.
+fn inspect(program: &Program, recorder: &Path, trace: &Path, how_often: [&str; 4]) -> Command {
     let mut command = Command::new(recorder);
     command.args(["-q", "-p", &program.pid().to_string()]);
     command.args(how_often).arg("-o").arg(trace);
@@ -131,15 +132,15 @@ fn look(program: &Program, recorder: &Path, trace: &Path, how_often: [&str; 4]) 
 
 /// Where the recorder writes.
 fn trace() -> PathBuf {
-    std::env::temp_dir().join(format!("ctp-look-{}", std::process::id()))
+    std::env::temp_dir().join(format!("ctp-inspection-{}", std::process::id()))
 }
 
-/// Time and memory of looks with await chains, by the recorder.
+/// Time and memory of inspections with await chains, by the recorder.
 fn record(program: &mut Program, recorder: &Path) {
     let trace = trace();
-    let mut recorded = |looks: &str| {
-        let how_often = ["--looks", looks, "--every", "200ms"];
-        let usage = Usage::measure(&mut look(program, recorder, &trace, how_often));
+    let mut recorded = |inspections: &str| {
+        let how_often = ["--inspections", inspections, "--every", "200ms"];
+        let usage = Usage::measure(&mut inspect(program, recorder, &trace, how_often));
         program.events();
         usage
     };
@@ -150,11 +151,11 @@ fn record(program: &mut Program, recorder: &Path) {
     let elapsed = times.remove(0);
     times.sort_by(f64::total_cmp);
     println!(
-        "  first look: {:.0} ms of processor time, from the start of the recorder; {elapsed:.0} ms elapsed",
+        "  first inspection: {:.0} ms of processor time, from the start of the recorder; {elapsed:.0} ms elapsed",
         first.processor_seconds * 1e3
     );
     println!(
-        "  further looks: {:.0} ms of processor time; {:.0} ms elapsed",
+        "  further inspections: {:.0} ms of processor time; {:.0} ms elapsed",
         (all.processor_seconds - first.processor_seconds) * 1e2,
         times[times.len() / 2]
     );
@@ -175,23 +176,23 @@ fn times_of(trace: &[u8]) -> Vec<f64> {
     times
 }
 
-/// The work that the program does with a look each second, relative to that without.
+/// The work that the program does with an inspection each second, relative to that without.
 fn compare_work(program: &mut Program, recorder: &Path) {
     let mut ratios = Vec::new();
     let mut pauses = [Duration::ZERO; 2];
     for pair in 0..PAIRS {
         let mut rates = [0.0; 2];
         // Which comes first alternates, so that a trend does not count.
-        for looks in [pair % 2 == 0, pair % 2 == 1] {
-            let (rate, pause) = work(program, recorder, looks);
-            rates[usize::from(looks)] = rate;
-            pauses[usize::from(looks)] = pauses[usize::from(looks)].max(pause);
+        for is_inspected in [pair % 2 == 0, pair % 2 == 1] {
+            let (rate, pause) = work(program, recorder, is_inspected);
+            rates[usize::from(is_inspected)] = rate;
+            pauses[usize::from(is_inspected)] = pauses[usize::from(is_inspected)].max(pause);
         }
         ratios.push(rates[1] / rates[0]);
     }
     ratios.sort_by(f64::total_cmp);
     println!(
-        "  work with a look each second: {:.1} % ({:.1} to {:.1}); longest pause {:.1} ms, without looks {:.1}",
+        "  work with an inspection each second: {:.1} % ({:.1} to {:.1}); longest pause {:.1} ms, without inspections {:.1}",
         100.0 * ratios[PAIRS / 2],
         100.0 * ratios[0],
         100.0 * ratios[PAIRS - 1],
@@ -201,13 +202,13 @@ fn compare_work(program: &mut Program, recorder: &Path) {
 }
 
 /// Work per second, and the longest pause.
-fn work(program: &mut Program, recorder: &Path, looks: bool) -> (f64, Duration) {
+fn work(program: &mut Program, recorder: &Path, is_inspected: bool) -> (f64, Duration) {
     let trace = trace();
     let how_often = ["--duration", "5s", "--every", "1s"];
-    let mut command = look(program, recorder, &trace, how_often);
+    let mut command = inspect(program, recorder, &trace, how_often);
     program.longest_pause();
     let (before, began) = (program.work(), Instant::now());
-    if looks {
+    if is_inspected {
         Usage::measure(&mut command);
         std::fs::remove_file(&trace).expect("was made");
     } else {

@@ -1,4 +1,4 @@
-//! Builds and runs the program in the folder `look/`, and asks for its log.
+//! Builds and runs the program in the folder `inspected/`, and asks for its log.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -6,20 +6,20 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 /// The program with few types of tasks.
-pub const FEW_TYPES: &str = "ctp-benches-look";
+pub const FEW_TYPES: &str = "ctp-benches-inspected";
 /// The program with many types of tasks.
 pub const MANY_TYPES: &str = "many_types";
 
 /// Builds the programs. Returns the folder that has them; `None`, with a message, if that fails.
 pub fn build() -> Option<PathBuf> {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("look");
+    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("inspected");
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--release", "--locked"]);
     cargo.current_dir(&package);
     cargo.env("CARGO_TARGET_DIR", package.join("target"));
     let is_built = cargo.status().is_ok_and(|status| status.success());
     if !is_built {
-        println!("skipped: benches/look cannot be built");
+        println!("skipped: benches/inspected cannot be built");
     }
     is_built.then(|| package.join("target/release"))
 }

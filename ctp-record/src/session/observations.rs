@@ -23,14 +23,14 @@ const LEAVES_TIME: Duration = Duration::from_secs(3);
 
 impl Session<'_> {
     /// Observes long waits, if a round is due.
-    pub(super) fn look_from_outside(&mut self) {
-        if !self.looks.is_due() {
+    pub(super) fn observe_descriptors(&mut self) {
+        if !self.observations.is_due() {
             return;
         }
         let begin = processor_time();
-        let waits = self.waits_to_look_at();
+        let waits = self.waits_to_observe();
         let (regions, processes, clock) = (&self.regions, &self.processes, &self.clock);
-        let looks = self.looks.look(
+        let looks = self.observations.observe(
             waits,
             |process| processes.pid_of(process),
             |place, wait| regions.descriptor_wait(place, LONG) == Some(*wait),
@@ -45,7 +45,8 @@ impl Session<'_> {
         self.request_leaves(has_long_wait);
         let found = self.output.leaves().found();
         self.record_leaves(found);
-        self.looks.rest(processor_time().saturating_sub(begin));
+        self.observations
+            .rest(processor_time().saturating_sub(begin));
     }
 
     /// Observes the threads of processes, and their sockets while some coroutine waits for long.
@@ -53,7 +54,10 @@ impl Session<'_> {
         for (process, pid) in self.processes.living().into_iter().take(MAX_PROCESSES) {
             self.observe_threads(process, pid);
             if has_long_wait {
-                let sockets = self.looks.drained.observe(process, pid, self.clock.now());
+                let sockets = self
+                    .observations
+                    .drained
+                    .observe(process, pid, self.clock.now());
                 let record = sockets.map(Record::Sockets);
                 record
                     .into_iter()
@@ -68,7 +72,7 @@ impl Session<'_> {
         let Some(counts) = threads::count(pid) else {
             return;
         };
-        if self.looks.is_notable(process, counts.others == 0) {
+        if self.observations.is_notable(process, counts.others == 0) {
             self.output.take(Record::Threads(Threads {
                 process,
                 at: self.clock.now(),
@@ -98,18 +102,18 @@ impl Session<'_> {
         self.request_leaves(self.regions.has_idle_coroutine(JUDGED));
         let found = self.output.leaves().found_within(LEAVES_TIME);
         self.record_leaves(found);
-        let records = self.looks.last().map(Record::Look);
+        let records = self.observations.last().map(Record::Look);
         records.for_each(|record| self.output.take(record));
     }
 
     /// The waits with remarkable findings, and the next waits in turn.
-    fn waits_to_look_at(&mut self) -> Vec<(StationPlace, DescriptorWait)> {
+    fn waits_to_observe(&mut self) -> Vec<(StationPlace, DescriptorWait)> {
         let regions = &self.regions;
-        let suspects = self.looks.suspects().into_iter().take(MAX_WAITS);
+        let suspects = self.observations.suspects().into_iter().take(MAX_WAITS);
         let waits =
             suspects.filter_map(|place| Some((place, regions.descriptor_wait(place, LONG)?)));
         let mut waits: Vec<_> = waits.collect();
-        let cursor = &mut self.looks.cursor;
+        let cursor = &mut self.observations.cursor;
         let mut others = regions.next_found(cursor, MAX_STATIONS, MAX_WAITS, |place| {
             regions.descriptor_wait(place, LONG)
         });

@@ -1,5 +1,0 @@
-//! For `benches/look.rs`: runs the program in the folder `look/`, and compares the tasks that an inspection found with the
-//! program's own log.
-
-pub mod lives;
-pub mod program;
