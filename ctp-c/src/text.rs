@@ -15,7 +15,7 @@ pub unsafe fn line_of(file: *const c_char, line: u32) -> ForeignLine {
     unsafe { ForeignLine::new(file, line) }
 }
 
-/// A name, empty for a null pointer. Of a name that is not UTF-8, the longest part that is.
+/// A name, empty for a null pointer. If the name is not UTF-8, its longest part that is UTF-8.
 ///
 /// # Safety
 ///

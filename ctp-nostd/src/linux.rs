@@ -1,5 +1,5 @@
 //! The probe on Linux: it attaches as the environment or a request says; after that, events make
-//! almost no system calls. The only layer that makes system calls.
+//! almost no system calls. This is the only layer that makes system calls.
 
 mod attach;
 mod auxv;

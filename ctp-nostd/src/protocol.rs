@@ -1,4 +1,5 @@
-//! The protocols between probe and recorder. Each module holds both halves of a protocol.
+//! The protocols between probe and recorder. Each module has both halves of a protocol: what the probe does, and
+//! what the recorder does.
 
 pub mod aggregate;
 pub mod attach_request;

@@ -30,12 +30,12 @@ fn main() {
         let all_are_here = Barrier::new(at_once);
         thread::scope(|scope| {
             let alive: Vec<_> = (0..at_once)
-                .map(|_| scope.spawn(|| live(&all_are_here, cycles)))
+                .map(|_| scope.spawn(|| run_and_suspend(&all_are_here, cycles)))
                 .collect();
             // The end of a scope does not wait for the end of a thread, only for the end of its
             // closure. More than AT_ONCE threads would then be alive.
             for thread in alive {
-                thread.join().expect("it lived");
+                thread.join().expect("no panic");
             }
         });
     }
@@ -43,28 +43,30 @@ fn main() {
     std::fs::write(&arguments[0], events.to_string()).expect("truth can be written");
 }
 
-/// As the kernel says.
+/// How many KiB of the recorder's memory are mapped, according to the kernel.
 fn mapped_kib() -> u64 {
     let maps = std::fs::read_to_string("/proc/self/smaps").expect("Linux");
     let mut lines = maps.lines().skip_while(|line| !line.contains("memfd:ctp"));
     let rss = lines.find_map(|line| line.strip_prefix("Rss:"));
     let kib = rss.and_then(|rss| rss.split_whitespace().next()?.parse().ok());
-    kib.expect("it has attached")
+    kib.expect("the program has attached")
 }
 
+/// Starts this many threads. Returns how many after the sixteenth waited for a page at their first event.
 fn threads_that_wait(threads: usize) -> usize {
     let is_over = Barrier::new(threads + 1);
     thread::scope(|scope| {
         let faults: Vec<u64> = (0..threads)
             .map(|_| {
                 thread::sleep(Duration::from_millis(5));
-                let (task, is_over) = (Task::born("comer"), &is_over);
-                let (say, hear) = mpsc::channel();
+                let (task, is_over) = (Task::born("first event"), &is_over);
+                let (sender, receiver) = mpsc::channel();
                 scope.spawn(move || {
-                    say.send(faults_of_the_first_event(&task)).expect("heard");
+                    let faults = faults_of_first_event(&task);
+                    sender.send(faults).expect("the receiver waits");
                     is_over.wait();
                 });
-                hear.recv().expect("it says")
+                receiver.recv().expect("the thread sends")
             })
             .collect();
         is_over.wait();
@@ -72,29 +74,31 @@ fn threads_that_wait(threads: usize) -> usize {
     })
 }
 
-fn faults_of_the_first_event(task: &Task) -> u64 {
-    // What that needs itself is there then, and so is the stack.
+fn faults_of_first_event(task: &Task) -> u64 {
+    // Maps the pages that the measurement itself needs, and those of the stack.
     faults();
-    touch_the_stack();
+    touch_stack();
     let before = faults();
     task.run();
     faults() - before
 }
 
 #[inline(never)]
-fn touch_the_stack() {
+fn touch_stack() {
     black_box([1_u8; 32 << 10]);
 }
 
 /// Pages for which this thread has waited.
 fn faults() -> u64 {
     let stat = std::fs::read_to_string("/proc/thread-self/stat").expect("Linux");
-    let (_, behind_the_name) = stat.rsplit_once(") ").expect("a name");
-    let word = behind_the_name.split(' ').nth(7);
-    word.expect("its faults").parse().expect("a number")
+    let (_, after_name) = stat.rsplit_once(") ").expect("a name");
+    let word = after_name.split(' ').nth(7);
+    word.expect("the number of faults")
+        .parse()
+        .expect("a number")
 }
 
-fn live(all_are_here: &Barrier, cycles: usize) {
+fn run_and_suspend(all_are_here: &Barrier, cycles: usize) {
     let task = Task::born("brief");
     all_are_here.wait();
     for cycle in 0..cycles {

@@ -30,7 +30,7 @@ mod proc;
 mod run;
 mod session;
 
-pub use cli::args::{Args, answer};
+pub use cli::args::{Args, print_error_or_help};
 pub use cli::config::{
     Config, Core, Flight, GdbServer, HowLong, Image, Inspect, Launch, Mode, Verbosity,
 };

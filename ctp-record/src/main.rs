@@ -3,12 +3,12 @@
 
 use std::process::ExitCode;
 
-use ctp_record::{Args, answer, print_error, run};
+use ctp_record::{Args, print_error, print_error_or_help, run};
 
 fn main() -> ExitCode {
     let config = match Args::from_command_line().and_then(Args::into_config) {
         Ok(config) => config,
-        Err(error) => return ExitCode::from(answer(error)),
+        Err(error) => return ExitCode::from(print_error_or_help(error)),
     };
     match run(&config) {
         Ok(status) => ExitCode::from(status),

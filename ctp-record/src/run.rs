@@ -27,9 +27,9 @@ pub fn run(config: &Config) -> Result<u8, Error> {
         Mode::Inspect(inspect, launch) => attach::record(config, inspect, launch),
         Mode::Core(core) => inspection::core_file::record(config, core),
         Mode::Control(command) => print::print(&client::request(command)?),
-        Mode::Completions(shell) => print::completions(*shell),
-        Mode::Man => print::man_page(),
-        Mode::ManPages(directory) => print::man_pages(directory),
+        Mode::Completions(shell) => print::print_completions(*shell),
+        Mode::Man => print::print_man_page(),
+        Mode::ManPages(directory) => print::write_man_pages(directory),
     }
 }
 

@@ -170,7 +170,7 @@ impl Session<'_> {
 
     /// Runs the steps that depend on the latest pass, which began at `before` and had this outcome.
     fn after_pass(&mut self, before: Nanos, found: PassOutcome) {
-        self.so_far.alarms.passed(found.events);
+        self.so_far.alarms.note_pass(found.events);
         self.mark_time(before, found);
         self.check_stuck(before, found);
         self.observe_descriptors();
@@ -226,7 +226,7 @@ impl Session<'_> {
         let at = at.min(self.so_far.liveness.last_alive());
         let latest = self.regions.latest_event();
         let watermark = self.watermark.as_mut().filter(|_| !found.is_behind());
-        if watermark.is_some_and(|watermark| watermark.is_due(at, latest)) {
+        if watermark.is_some_and(|watermark| watermark.advance_if_due(at, latest)) {
             self.output.take(Record::Watermark(at));
         }
     }

@@ -232,7 +232,7 @@ fn read(words: impl IntoIterator<Item = OsString>) -> Result<Config, clap::Error
     if let Some((diff::NAME, given)) = given.subcommand() {
         return diff::config(given);
     }
-    applicability::check(&given)?;
+    applicability::reject_ignored(&given)?;
     let cli = Cli::from_arg_matches(&given)?;
     Ok(cli.check()?.into_config())
 }

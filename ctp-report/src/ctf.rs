@@ -64,7 +64,7 @@ fn write(view: &CtfView, trace: &WholeTrace<'_>, folder: &Folder) -> Result<u64>
     records.set_model(model);
     stuck::explain(&view.judged, (model, names, &judged.stacks), |explained| {
         if selection.has(explained.member.0.id) {
-            records.verdict(explained);
+            records.add_verdict(explained);
         }
         Ok(())
     })?;

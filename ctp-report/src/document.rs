@@ -192,7 +192,11 @@ pub fn write_to(
 ) -> Result<()> {
     let mut below = match output {
         Output::Json(out) => {
-            return Ok(json::write(json::reported(model, names), fields(), out)?);
+            return Ok(json::write(
+                json::trace_with_findings(model, names),
+                fields(),
+                out,
+            )?);
         }
         Output::Page(page) => page,
     };

@@ -363,7 +363,7 @@ fn read_lines(file: &TraceFile, allowance: &mut Allowance) -> Result<Vec<u8>> {
 
 const MAX_LINE_BYTES: usize = 1 << 20;
 
-fn is_missing(path: &Path) -> anyhow::Error {
+fn missing_trace_error(path: &Path) -> anyhow::Error {
     let missing = path.display();
     match latest_snapshot(path) {
         Some(snapshot) => anyhow!(

@@ -15,7 +15,7 @@ use crate::target::read_parts::read_parts;
 /// Files are mapped in pages of this size.
 pub const PAGE_BYTES: u64 = 4096;
 
-/// The files that could be opened and are those that were mapped.
+/// The files that were mapped and could be opened. Files with another build id are left out.
 #[derive(Debug, Default)]
 pub struct MappedFiles {
     by_path: HashMap<Vec<u8>, OpenedFile>,

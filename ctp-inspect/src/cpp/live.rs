@@ -1,4 +1,4 @@
-//! [`judge`]: which candidates are frames that live.
+//! [`judge`]: decides which candidates are frames of live coroutines.
 //!
 //! Memory that was freed may still begin with the words of a frame. So a frame certainly lives only if it is at the
 //! start of a chunk that the allocator says is in use, and if the chunk has the size of the other frames of the same
@@ -63,12 +63,12 @@ pub fn judge(
     let memory: Vec<CandidateMemory> = memory.collect();
     let mut frames = BTreeMap::new();
     for (candidate, memory) in candidates.iter().zip(&memory) {
-        let frame = in_own_memory(candidate, *memory, heaps);
+        let frame = frame_in_own_memory(candidate, *memory, heaps);
         frames.extend(frame.map(|frame| (frame.address, frame)));
     }
     distrust_other_sizes(&mut frames);
     for (candidate, memory) in candidates.iter().zip(&memory) {
-        let frame = inside_caller(candidate, *memory, &frames);
+        let frame = frame_inside_caller(candidate, *memory, &frames);
         frames.extend(frame.map(|frame| (frame.address, frame)));
     }
     let mut frames: Vec<LiveFrame> = frames.into_values().collect();
@@ -102,7 +102,7 @@ fn memory_of(
 }
 
 /// The frame of a candidate that is not inside the frame of its caller.
-fn in_own_memory(
+fn frame_in_own_memory(
     candidate: &FrameCandidate,
     memory: CandidateMemory,
     heaps: &Heaps,
@@ -126,7 +126,7 @@ fn in_own_memory(
 
 /// The frame of a candidate inside the frame of its caller. What has run to its end was destroyed, or is about to be,
 /// and the words may remain.
-fn inside_caller(
+fn frame_inside_caller(
     candidate: &FrameCandidate,
     memory: CandidateMemory,
     frames: &BTreeMap<u64, LiveFrame>,

@@ -1,4 +1,5 @@
-//! What holds a registered waker, by the resource for which its future waits.
+//! What holds a registered waker: an IO driver, a timer, a lock or channel, a task. This follows from the resource for
+//! which the future waits.
 
 use ctp_trace::record::{Resource, WakerHolder};
 

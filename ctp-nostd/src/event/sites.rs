@@ -2,7 +2,7 @@
 
 use crate::platform::{Platform, Probe, ProbeLayout};
 #[cfg(feature = "alloc")]
-use crate::protocol::branches::{self, Set};
+use crate::protocol::branches::{self, BranchSet};
 use crate::protocol::chain::{self, Chain};
 use crate::protocol::intern::call_site::CallSite;
 use crate::protocol::intern::site::{self, SiteWord};
@@ -49,7 +49,7 @@ impl<P: Platform, L: ProbeLayout> Probe<P, L> {
     /// The id of this set of branches in the table of chains, 0 if the table is full. `site` is the
     /// id of the site to report where the branches are not known.
     #[cfg(feature = "alloc")]
-    pub(crate) fn branches(&self, site: u32, set: &Set) -> u32 {
+    pub(crate) fn branches(&self, site: u32, set: &BranchSet) -> u32 {
         CHAINS.id(branches::hash(site, set) >> 16, self.attachment, || {
             let id = branches::intern(self.region.chains, self.attach_id, site, set);
             self.count_if_unnamed(id)

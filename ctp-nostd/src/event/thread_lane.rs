@@ -276,10 +276,10 @@ fn count_event(number: u32) -> u32 {
 pub(crate) fn refresh_room(local: &Local, ring: Ring<'static>) {
     let room = ring.room();
     if !has_unrecorded_loss(local) {
-        local.own_ring.has_room(ring, room);
+        local.own_ring.set_room(ring, room);
     }
     if has_unrecorded_loss(local) {
-        local.own_ring.has_no_room(); // a handler has lost a record
+        local.own_ring.clear_room(); // a handler has lost a record
     }
 }
 
@@ -292,5 +292,5 @@ fn has_unrecorded_loss(local: &Local) -> bool {
 #[cold]
 pub(crate) fn remember_loss(local: &Local) {
     local.lane.fetch_or(OVERRUN.into(), Ordering::Relaxed);
-    local.own_ring.has_no_room();
+    local.own_ring.clear_room();
 }

@@ -194,7 +194,7 @@ impl<L: ProbeLayout> Target<L> {
             ..Payload::default()
         };
         let at_ns = probe.emit_record_for::<MODE>(self.owner_bits, payload);
-        self.is_woken(by, at_ns);
+        self.store_wake(by, at_ns);
     }
 
     /// Records the wake in the station, and in the ring of the memory if there is a ring.
@@ -208,7 +208,7 @@ impl<L: ProbeLayout> Target<L> {
             arg: by.into(),
             ..Payload::default()
         });
-        self.is_woken(by, at_ns);
+        self.store_wake(by, at_ns);
     }
 
     /// Counts the wake. `None` if the station belongs to another coroutine by now.
@@ -219,7 +219,7 @@ impl<L: ProbeLayout> Target<L> {
 
     /// Stores source and time of the wake, unless the station belongs to another coroutine by now.
     #[inline(always)]
-    fn is_woken(&self, by: u32, at_ns: u64) {
+    fn store_wake(&self, by: u32, at_ns: u64) {
         if self.is_there() {
             self.station.waker.store(by, Ordering::Relaxed);
             self.station.wake_ts.store_shared(at_ns);

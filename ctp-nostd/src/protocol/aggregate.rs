@@ -1,6 +1,5 @@
 //! Statistics of waiting and running times that can be read whole at any time, even after the
 //! writer died. Each statistic has two copies, and a latch says which copy is not being written.
-//! Both halves.
 //!
 //! ```text
 //!   the owner of the station                    the recorder, or the reader of a dump

@@ -1,5 +1,5 @@
-//! Recorder: raw words of a station or an entry, to check whether a probe keeps to the protocol.
-//! Unlike [`crate::inspect`], nothing is interpreted, so violations stay visible.
+//! The raw words of a station or an entry, from which `ctp-record --check-probe` checks whether a
+//! probe keeps to the protocol. Unlike [`crate::inspect`], nothing is interpreted, so violations stay visible.
 
 use crate::memory::layout::{Interned, SLOTS, Station, Words as _};
 use crate::sync::Ordering;

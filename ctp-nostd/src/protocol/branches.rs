@@ -1,5 +1,5 @@
 //! The branches of a wait: the await chains of the leaf futures for which a traced future waits at
-//! the same time. Each set is stored once, in the table of chains. Both halves.
+//! the same time. The probe stores each set once, in the table of chains, and the recorder reads it.
 //!
 //! The first chain is that of the leaf which was polled last; the others are in the order of their
 //! ids. So the random order of a `select!` gives no more sets than the `select!` has branches. In
@@ -28,7 +28,7 @@ const _: () = assert!(MAX_BRANCHES * size_of::<u64>() <= TEXT_BYTES);
 /// the latest poll.
 #[cfg(feature = "alloc")]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Set {
+pub(crate) struct BranchSet {
     /// The others first, then the last polled.
     branches: Vec<(u32, bool), MAX_BRANCHES>,
     /// A bit for each branch of the previous wait that was not woken, and is no longer in this set.
@@ -36,8 +36,8 @@ pub(crate) struct Set {
 }
 
 #[cfg(feature = "alloc")]
-impl Set {
-    /// Adds a branch. The branch that was polled last comes last.
+impl BranchSet {
+    /// Adds a branch. The branch that was polled last must be added last.
     pub fn insert(&mut self, chain: u32, has_stayed: bool) {
         let _is_full = self.branches.push((chain, has_stayed));
     }
@@ -69,7 +69,7 @@ impl Set {
     }
 
     /// Notes the branches that have departed, which are marked in the set of the previous wait.
-    pub fn note_departed(&mut self, before: &Set) {
+    pub fn note_departed(&mut self, before: &BranchSet) {
         self.departed = before.marks();
     }
 
@@ -89,7 +89,7 @@ impl Set {
 
 /// The hash of a set. `site` is the id of the site to report where the branches are not known.
 #[cfg(feature = "alloc")]
-pub(crate) fn hash(site: u32, set: &Set) -> u64 {
+pub(crate) fn hash(site: u32, set: &BranchSet) -> u64 {
     let mut digest = Digest::of(site);
     for (chain, _) in set.iter() {
         digest.add(SALT | u64::from(chain), MAX_BRANCHES);
@@ -103,7 +103,7 @@ const SALT: u64 = 1 << 63;
 
 /// Probe: returns the id of this set in the table of chains, or 0 if the table is full or missing.
 #[cfg(feature = "alloc")]
-pub(crate) fn intern(table: &[Interned], attach_id: u16, site: u32, set: &Set) -> u32 {
+pub(crate) fn intern(table: &[Interned], attach_id: u16, site: u32, set: &BranchSet) -> u32 {
     let bytes = set.iter().count() * size_of::<u64>();
     intern::place(table, attach_id, hash(site, set), |entry| {
         entry.kind.store(BRANCHES, Ordering::Relaxed);
@@ -153,8 +153,8 @@ impl Region<'_> {
 mod tests {
     use super::*;
 
-    fn set(branches: &[(u32, bool)]) -> Set {
-        let mut set = Set::default();
+    fn set(branches: &[(u32, bool)]) -> BranchSet {
+        let mut set = BranchSet::default();
         for (chain, has_stayed) in branches {
             set.insert(*chain, *has_stayed);
         }

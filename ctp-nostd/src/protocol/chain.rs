@@ -1,5 +1,5 @@
 //! Await chains, each stored once: which function awaits which, from a leaf future up to the poll
-//! of a traced future, as return addresses. Both halves.
+//! of a traced future, as return addresses.
 //!
 //! The probe finds a chain at `Waker::clone`, because at that time all its functions are on the
 //! stack. In the event of a wait, a chain replaces the site, and names the site that it replaces.

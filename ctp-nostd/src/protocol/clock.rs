@@ -1,5 +1,5 @@
 //! The processor's counter as a clock: the recorder calibrates the counter against CLOCK_MONOTONIC,
-//! and probes convert ticks to nanoseconds. Both halves.
+//! and probes convert ticks to nanoseconds.
 //!
 //! ```text
 //!   recorder                                probe

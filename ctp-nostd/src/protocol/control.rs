@@ -1,5 +1,4 @@
-//! Control: the recorder stops, filters and resumes recording while the program emits events. Both
-//! halves.
+//! Control: the recorder stops, filters and resumes recording while the program emits events.
 //!
 //! ```text
 //!   probe, at each event                          recorder

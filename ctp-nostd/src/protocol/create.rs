@@ -1,4 +1,4 @@
-//! Recorder: lays out fresh memory.
+//! Lays out fresh memory. Only the recorder uses this module.
 #![allow(
     unsafe_code,
     reason = "the caller vouches for the memory that is laid out"

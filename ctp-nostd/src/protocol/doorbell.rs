@@ -1,4 +1,4 @@
-//! The doorbell: a probe wakes the recorder if the recorder sleeps. Both halves of the handshake.
+//! The doorbell: a probe wakes the recorder if the recorder sleeps.
 //!
 //! ```text
 //!   probe                                  recorder

@@ -1,5 +1,5 @@
 //! Freezes: a coroutine waits before its next run, for a bounded time, while the recorder copies its
-//! stack. Both halves.
+//! stack.
 //!
 //! ```text
 //!   owner, at a run                             recorder, after three refused copies

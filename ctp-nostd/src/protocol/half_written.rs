@@ -1,4 +1,4 @@
-//! Reader of a dump: replaces words that a writer without atomics of 64 bits left half-written. The
+//! Repairs a dump: replaces words that a writer without atomics of 64 bits left half-written. The
 //! protocol of these words is in `sync/split.rs`.
 
 use crate::memory::RegionOf;

@@ -1,4 +1,4 @@
-//! Recorder: decodes the words of a header and a station, reading each word once.
+//! Decodes the words of a header and a station for the recorder. Reads each word once.
 
 use core::ops::AddAssign;
 

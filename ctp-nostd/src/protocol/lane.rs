@@ -1,4 +1,4 @@
-//! Lanes: one ring of records per thread, which holds the complete history. Both halves.
+//! Lanes: one ring of records per thread, which holds the complete history.
 //!
 //! ```text
 //!   the thread (and its signal handlers)        the recorder

@@ -1,5 +1,4 @@
 //! Counts the live wakers of a coroutine. With a count of zero, the coroutine can never be woken.
-//! Both halves.
 //!
 //! Clones of a waker count as one, from the first to the last of them. The last clone may still be
 //! counted after it has woken the coroutine, until a poll that took no clone has ended

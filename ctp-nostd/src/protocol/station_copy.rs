@@ -1,4 +1,5 @@
-//! Recorder: copies of stations, which stay the same while the program goes on writing to the stations.
+//! Copies of stations for the recorder. A copy stays the same while the program goes on writing to the
+//! station.
 
 use crate::memory::layout::{EXT_REV, SLOTS, Slot, StandaloneU64, Station};
 use crate::protocol::slot::{self, Epoch};

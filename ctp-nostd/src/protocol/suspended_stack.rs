@@ -1,5 +1,4 @@
 //! Where a coroutine with a stack of its own waits, so that the recorder can read its call stack.
-//! Both halves.
 //!
 //! ```text
 //!   owner                                        recorder

@@ -60,7 +60,7 @@ pub struct Wait<S = &'static Location<'static>> {
 }
 
 impl Wait {
-    /// Waits for this file descriptor of the process to become readable. Numbers of another sort,
+    /// Waits for this file descriptor of the process to become readable. Numbers of another kind,
     /// such as an index of `io_uring`, belong to [`user`](Wait::user).
     #[track_caller]
     pub fn readable(fd: i32) -> Self {

@@ -49,9 +49,9 @@ impl ReadingPair<'_> {
     }
 }
 
-/// The input of a rule.
+/// The function that judges, by its input.
 #[derive(Clone, Copy, Debug)]
-pub enum RuleInput {
+pub enum RuleFunction {
     /// Two readings of a station.
     Station(fn(&ReadingPair<'_>) -> RuleVerdict),
     /// All observations, at the end.
@@ -66,14 +66,14 @@ pub struct ProtocolRule {
     /// How to fix a violation.
     pub advice: &'static str,
     /// The function that judges.
-    pub scope: RuleInput,
+    pub function: RuleFunction,
 }
 
-const fn rule(name: &'static str, scope: RuleInput, advice: &'static str) -> ProtocolRule {
+const fn rule(name: &'static str, function: RuleFunction, advice: &'static str) -> ProtocolRule {
     ProtocolRule {
         name,
         advice,
-        scope,
+        function,
     }
 }
 
@@ -81,155 +81,155 @@ const fn rule(name: &'static str, scope: RuleInput, advice: &'static str) -> Pro
 pub const RULES: &[ProtocolRule] = &[
     rule(
         "attached",
-        RuleInput::World(program::attached),
+        RuleFunction::World(program::attached),
         "see that CTP_SHM_PATH reaches the program (sudo and others clean the environment), that \
          it attaches before its first coroutine, that opening (as another user: --inherit-fd), magic \
          and version did not make it give up, and that it claims a station for each coroutine",
     ),
     rule(
         "count",
-        RuleInput::World(program::count),
+        RuleFunction::World(program::count),
         "claim by compare-and-swap while the count is below the maximum",
     ),
     rule(
         "connected",
-        RuleInput::World(program::connected),
+        RuleFunction::World(program::connected),
         "connect to CTP_SOCK_PATH when attaching",
     ),
     rule(
         "close-on-exec",
-        RuleInput::World(|world| proven(&world.inheritable, world.descriptors > 0)),
+        RuleFunction::World(|world| proven(&world.inheritable, world.descriptors > 0)),
         "open with O_CLOEXEC and SOCK_CLOEXEC",
     ),
     rule(
         "id",
-        RuleInput::Station(owner::id),
+        RuleFunction::Station(owner::id),
         "store probe_id, not 0, before the first event",
     ),
     rule(
         "unique ids",
-        RuleInput::World(|world| proven(&world.twice, world.stations > 1)),
+        RuleFunction::World(|world| proven(&world.twice, world.stations > 1)),
         "make ids of process id and a counter, not of an address",
     ),
     rule(
         "dialect",
-        RuleInput::Station(numbers::dialect),
+        RuleFunction::Station(numbers::dialect),
         "number by slot: 2 (n div 8) + 2 in slot n mod 8, odd while writing",
     ),
     rule(
         "numbers never fall",
-        RuleInput::Station(numbers::forward),
+        RuleFunction::Station(numbers::forward),
         "compute seq from the index of the event, never from memory",
     ),
     rule(
         "no gap",
-        RuleInput::Station(numbers::no_gap),
+        RuleFunction::Station(numbers::no_gap),
         "event n goes to slot n mod 8, and n grows by one",
     ),
     rule(
         "even when complete",
-        RuleInput::Station(numbers::even),
+        RuleFunction::Station(numbers::even),
         "store the even seq with release after the payload",
     ),
     rule(
         "finished",
-        RuleInput::World(|world| world.unfinished.events.clone()),
+        RuleFunction::World(|world| world.unfinished.events.clone()),
         "end each event that was begun: nothing may throw, return or jump between the odd seq and \
          the even one",
     ),
     rule(
         "one writer",
-        RuleInput::Station(numbers::single_writer),
+        RuleFunction::Station(numbers::single_writer),
         "let one thread at a time write to a station",
     ),
     rule(
         "clock",
-        RuleInput::Station(payload::clock),
+        RuleFunction::Station(payload::clock),
         "take CLOCK_MONOTONIC, in nanoseconds",
     ),
     rule(
         "time order",
-        RuleInput::Station(payload::time_order),
+        RuleFunction::Station(payload::time_order),
         "never let an event be earlier than the one before",
     ),
     rule(
         "thread id",
-        RuleInput::Station(payload::thread),
+        RuleFunction::Station(payload::thread),
         "take gettid(), not pthread_self()",
     ),
     rule(
         "own thread",
-        RuleInput::World(|world| proven(&world.threads.stranger, world.threads.are_known())),
+        RuleFunction::World(|world| proven(&world.threads.stranger, world.threads.are_known())),
         "take gettid() of the thread that writes, and again in a fork",
     ),
     rule(
         "one process",
-        RuleInput::World(|world| proven(&world.threads.shared, world.threads.are_known())),
+        RuleFunction::World(|world| proven(&world.threads.shared, world.threads.are_known())),
         "after a fork, let the child leave its parent's stations alone",
     ),
     rule(
         "is_active",
-        RuleInput::Station(payload::is_active),
+        RuleFunction::Station(payload::is_active),
         "write 0 for a suspend, 1 for all else",
     ),
     rule(
         "is_dead",
-        RuleInput::Station(owner::is_dead),
+        RuleFunction::Station(owner::is_dead),
         "store 1 with release after the last event, and write no more",
     ),
     rule(
         "free bytes",
-        RuleInput::Station(owner::free_bytes),
+        RuleFunction::Station(owner::free_bytes),
         "leave the free bytes zero, without the extension",
     ),
     rule(
         "extension",
-        RuleInput::Station(owner::extension),
+        RuleFunction::Station(owner::extension),
         "keep base_n <= event_head, the use of the station in the wake word, and an attached owner",
     ),
     rule(
         "generation",
-        RuleInput::World(|world| world.unfinished.identities.clone()),
+        RuleFunction::World(|world| world.unfinished.identities.clone()),
         "make generation even once the words of line 0 are there, before the first event",
     ),
     rule(
         "event kind",
-        RuleInput::Station(payload::kind),
+        RuleFunction::Station(payload::kind),
         "store the station's generation and a kind from 1 on in each event",
     ),
     rule(
         "event head",
-        RuleInput::Station(numbers::head),
+        RuleFunction::Station(numbers::head),
         "store n + 1 in event_head with release after each event n, before is_dead",
     ),
     rule(
         "sites",
-        RuleInput::Station(owner::sites),
+        RuleFunction::Station(owner::sites),
         "store the id of a site, bit 63 set, only once its entry has a key",
     ),
     rule(
         "names",
-        RuleInput::Station(owner::names),
+        RuleFunction::Station(owner::names),
         "store the id of a name only once its entry has a key",
     ),
     rule(
         "entries",
-        RuleInput::World(|world| world.unfinished.entries.clone()),
+        RuleFunction::World(|world| world.unfinished.entries.clone()),
         "store 1 in ready, with release, once the content of an entry is there",
     ),
     rule(
         "rings",
-        RuleInput::World(program::rings),
+        RuleFunction::World(program::rings),
         "after each event: full fence, load the flag, swap 1 for 0, send a byte",
     ),
     rule(
         "ring bytes sent",
-        RuleInput::World(program::swallowed),
+        RuleFunction::World(program::swallowed),
         "send a byte after each swap of the flag from 1 to 0",
     ),
     rule(
         "no needless rings",
-        RuleInput::World(program::needless),
+        RuleFunction::World(program::needless),
         "send a byte only after having swapped the flag from 1 to 0",
     ),
 ];

@@ -11,7 +11,7 @@ use ctp_nostd::request::REQUEST;
 use ctp_trace::record::ExitReason;
 use rustix::io::read;
 
-use super::rules::{RULES, ReadingPair, RuleInput, RuleVerdict};
+use super::rules::{RULES, ReadingPair, RuleFunction, RuleVerdict};
 use super::station_reading::StationReading;
 use super::world::World;
 use crate::connect::rendezvous::{self, Rendezvous};
@@ -213,7 +213,7 @@ impl<'w> ProtocolWatch<'w> {
 
     fn judge_world(&mut self) {
         for (rule, judged) in RULES.iter().zip(&mut self.judged) {
-            if let RuleInput::World(judge) = rule.scope {
+            if let RuleFunction::World(judge) = rule.function {
                 *judged = (judge(&self.world), None);
             }
         }
@@ -255,8 +255,8 @@ fn judge_station(
     index: usize,
 ) {
     for (rule, so_far) in RULES.iter().zip(judged) {
-        let (RuleInput::Station(judge), RuleVerdict::NotSeen | RuleVerdict::Kept) =
-            (rule.scope, &so_far.0)
+        let (RuleFunction::Station(judge), RuleVerdict::NotSeen | RuleVerdict::Kept) =
+            (rule.function, &so_far.0)
         else {
             continue;
         };

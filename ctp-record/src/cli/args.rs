@@ -21,7 +21,7 @@ use crate::flight::{BadReach, Reach, Trigger};
 use crate::memory::capacity;
 use control::ControlArgs;
 use inspect::InspectArgs;
-pub use usage::{answer, command};
+pub use usage::{command, print_error_or_help};
 
 // A field for each option, as clap requires.
 /// Runs a program and records what its coroutines do, from outside.

@@ -1,4 +1,5 @@
-//! Output on stdout: answers, the man page, and completions.
+//! Prints answers, the man page and completions on stdout, and writes man pages as files. Every function returns the
+//! exit status.
 
 use std::io::{ErrorKind, Write as _};
 use std::path::Path;
@@ -30,7 +31,7 @@ fn print_unchanged(text: &[u8]) -> Result<u8, Error> {
 ///
 /// # Errors
 /// [`Error::Print`].
-pub fn completions(shell: Shell) -> Result<u8, Error> {
+pub fn print_completions(shell: Shell) -> Result<u8, Error> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut args::command(), "ctp-record", &mut script);
     print_unchanged(&script)
@@ -40,7 +41,7 @@ pub fn completions(shell: Shell) -> Result<u8, Error> {
 ///
 /// # Errors
 /// [`Error::Print`].
-pub fn man_page() -> Result<u8, Error> {
+pub fn print_man_page() -> Result<u8, Error> {
     let mut page = Vec::new();
     let rendered = clap_mangen::Man::new(args::command()).render(&mut page);
     rendered.map_err(Error::Print)?;
@@ -51,7 +52,7 @@ pub fn man_page() -> Result<u8, Error> {
 ///
 /// # Errors
 /// [`Error::ManPages`].
-pub fn man_pages(directory: &Path) -> Result<u8, Error> {
+pub fn write_man_pages(directory: &Path) -> Result<u8, Error> {
     clap_mangen::generate_to(args::command(), directory)
         .map(|()| 0)
         .map_err(|error| Error::ManPages(directory.to_owned(), error))

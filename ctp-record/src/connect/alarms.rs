@@ -18,16 +18,16 @@ pub struct Alarms {
 }
 
 impl Alarms {
-    /// Notes that a wait has ended. `rang`: a ring, a connection or a request ended the wait. `announced`: the doorbell
-    /// was armed.
-    pub fn waited(&mut self, rang: bool, announced: bool) {
+    /// Notes that a wait has ended. `rang`: a ring, a connection or a request ended the wait. `was_armed`: during the
+    /// wait, the doorbell was armed.
+    pub fn note_wait(&mut self, rang: bool, was_armed: bool) {
         self.in_a_row = self.in_a_row.saturating_add(rang.into());
-        self.is_due = rang && announced;
+        self.is_due = rang && was_armed;
     }
 
     /// Notes that a pass has ended. The ring before the pass was justified if it ended a sleep with an armed doorbell
     /// and the pass found events.
-    pub fn passed(&mut self, events: u64) {
+    pub fn note_pass(&mut self, events: u64) {
         if std::mem::take(&mut self.is_due) && events > 0 {
             self.in_a_row = 0;
         }
@@ -54,8 +54,8 @@ mod tests {
         let mut alarms = Alarms::default();
         for _ in 0..MAX_FALSE_ALARMS {
             assert_eq!(alarms.ignore_for(LONG), Duration::ZERO);
-            alarms.waited(true, true);
-            alarms.passed(0);
+            alarms.note_wait(true, true);
+            alarms.note_pass(0);
         }
         assert_eq!(alarms.ignore_for(LONG), IGNORED_FOR);
         assert_eq!(alarms.ignore_for(IGNORED_FOR / 8), IGNORED_FOR / 8);
@@ -66,8 +66,8 @@ mod tests {
     fn events_do_not_justify_unrequested_rings() {
         let mut alarms = Alarms::default();
         for _ in 0..MAX_FALSE_ALARMS {
-            alarms.waited(true, false);
-            alarms.passed(5);
+            alarms.note_wait(true, false);
+            alarms.note_pass(5);
         }
         assert_eq!(alarms.ignore_for(LONG), IGNORED_FOR);
     }
@@ -77,10 +77,10 @@ mod tests {
     fn rings_with_events_are_never_ignored() {
         let mut alarms = Alarms::default();
         for _ in 0..MAX_FALSE_ALARMS * 4 {
-            alarms.waited(true, true);
-            alarms.passed(1);
-            alarms.waited(false, true);
-            alarms.passed(0);
+            alarms.note_wait(true, true);
+            alarms.note_pass(1);
+            alarms.note_wait(false, true);
+            alarms.note_pass(0);
         }
         assert_eq!(alarms.ignore_for(LONG), Duration::ZERO);
     }

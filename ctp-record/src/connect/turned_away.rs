@@ -21,7 +21,7 @@ pub struct TurnedAway {
 }
 
 impl TurnedAway {
-    /// Counts a process that was refused for this error, unless it has not sent a request. Such a process needs no
+    /// Counts a process that was refused for this error. A process that has sent no request is not counted: it needs no
     /// memory of its own, or counts itself as unreached.
     pub fn add(&mut self, requested: Option<MemoryRequest>, error: &io::Error) {
         let count = if rendezvous::is_no_descriptor_left(error) {

@@ -142,8 +142,8 @@ impl FlightRecorder {
         self.is_requested |= self.stuck_requests <= MAX_STUCK_REQUESTS;
     }
 
-    /// Whether a snapshot is to be taken now. Clears the request if so.
-    pub fn is_due(&mut self) -> bool {
+    /// Takes the request for a snapshot. Returns whether there was one, and a snapshot is to be taken now.
+    pub fn take_request(&mut self) -> bool {
         let is_due = self.is_requested && !self.is_writing();
         self.is_requested &= !is_due;
         is_due

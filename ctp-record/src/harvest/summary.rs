@@ -34,8 +34,8 @@ impl Summary {
         }
     }
 
-    /// Whether totals are due now. If so, the next interval is twice as long.
-    fn is_due(&mut self, now_ns: u64) -> bool {
+    /// Begins the next interval, twice as long, if totals are due now. Returns whether they are.
+    fn begin_interval_if_due(&mut self, now_ns: u64) -> bool {
         let next_ns = *self
             .next_ns
             .get_or_insert(now_ns.saturating_add(self.pause_ns));
@@ -106,7 +106,7 @@ impl Harvest {
         if !self
             .summary
             .as_mut()
-            .is_some_and(|summary| summary.is_due(now_ns))
+            .is_some_and(|summary| summary.begin_interval_if_due(now_ns))
         {
             return;
         }

@@ -14,8 +14,9 @@ const PART: u64 = 4;
 pub struct Watermark(Nanos);
 
 impl Watermark {
-    /// Whether a watermark is due at `at`, the time up to which the trace is complete.
-    pub fn is_due(&mut self, at: Nanos, latest_event: Nanos) -> bool {
+    /// Advances the watermark to `at`, the time up to which the trace is complete. Returns false, and does nothing, if
+    /// no watermark is due.
+    pub fn advance_if_due(&mut self, at: Nanos, latest_event: Nanos) -> bool {
         let quiet_ns = at.0.saturating_sub(latest_event.0);
         let pause_ns = at.0.saturating_sub(self.0.0);
         let is_due = QUIET_NS.max(quiet_ns / PART) <= pause_ns.min(quiet_ns);
@@ -38,7 +39,7 @@ mod tests {
         let (mut count, mut last) = (0, 0);
         for at in (0..seconds * SECOND).step_by(100_000_000) {
             let latest = events_each.map_or(0, |each| at / each * each);
-            if watermark.is_due(Nanos(at), Nanos(latest)) {
+            if watermark.advance_if_due(Nanos(at), Nanos(latest)) {
                 (count, last) = (count + 1, at);
             }
         }

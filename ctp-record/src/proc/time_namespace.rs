@@ -1,4 +1,5 @@
-//! Processes with another monotonic clock, which Linux offers in a time namespace.
+//! How far the monotonic clock of a process is ahead of the recorder's. The clocks differ if the process is in another
+//! time namespace of Linux.
 //!
 //! For a process, the kernel reports the clock offsets of its *future children*. A process that has created a namespace
 //! for its children is not in that namespace itself. The offsets of a process in the namespace are reported for the
@@ -23,7 +24,8 @@ pub fn ahead_ns(pid: u32) -> Option<i64> {
 /// The nanoseconds by which the clock of this process's future children is ahead of ours.
 pub fn of_children_ahead_ns(pid: u32) -> Option<i64> {
     let ours_ns = offset_ns(std::process::id())?;
-    parsed(&fs::read_to_string(format!("/proc/{pid}/timens_offsets")).ok()?)?.checked_sub(ours_ns)
+    parse_monotonic(&fs::read_to_string(format!("/proc/{pid}/timens_offsets")).ok()?)?
+        .checked_sub(ours_ns)
 }
 
 /// The nanoseconds by which the clock of this process is ahead of the machine's.
@@ -33,7 +35,7 @@ fn offset_ns(pid: u32) -> Option<i64> {
     while fs::read_link(format!("/proc/{pid}/ns/time_for_children")).ok()? != namespace {
         pid = parent_of(pid)?;
     }
-    parsed(&fs::read_to_string(format!("/proc/{pid}/timens_offsets")).ok()?)
+    parse_monotonic(&fs::read_to_string(format!("/proc/{pid}/timens_offsets")).ok()?)
 }
 
 fn namespace_of(pid: u32) -> Option<PathBuf> {
@@ -46,7 +48,7 @@ fn parent_of(pid: u32) -> Option<u32> {
 }
 
 /// Parses the line `monotonic SECONDS NANOSECONDS`.
-fn parsed(offsets: &str) -> Option<i64> {
+fn parse_monotonic(offsets: &str) -> Option<i64> {
     let line = offsets
         .lines()
         .find_map(|line| line.strip_prefix("monotonic "))?;
@@ -62,9 +64,9 @@ mod tests {
     #[test]
     fn the_line_of_the_monotonic_clock_is_read() {
         let offsets = "monotonic         -50         7\nboottime            3         0\n";
-        assert_eq!(parsed(offsets), Some(-49_999_999_993));
-        assert_eq!(parsed("boottime 3 0\n"), None);
-        assert_eq!(parsed("monotonic 9223372036854775807 0\n"), None);
+        assert_eq!(parse_monotonic(offsets), Some(-49_999_999_993));
+        assert_eq!(parse_monotonic("boottime 3 0\n"), None);
+        assert_eq!(parse_monotonic("monotonic 9223372036854775807 0\n"), None);
     }
 
     #[test]

@@ -29,7 +29,7 @@ impl Liveness {
 
     /// Notes that a wait of at most this length ended at `at`. Without a delay, an end that is reported now has just
     /// happened.
-    pub fn was_woken(&mut self, at_most: Duration, at: Nanos) {
+    pub fn note_wait_end(&mut self, at_most: Duration, at: Nanos) {
         if u128::from(self.alive.until(at).0) <= (at_most + PROMPT).as_nanos() {
             self.alive = at;
         }
@@ -61,7 +61,7 @@ mod tests {
     fn end_known_at(at_most: Duration, woken: Duration) -> Nanos {
         let mut liveness = Liveness::default();
         liveness.none_had_ended(nanos(5 * SECOND));
-        liveness.was_woken(at_most, nanos(woken));
+        liveness.note_wait_end(at_most, nanos(woken));
         liveness.last_alive()
     }
 

@@ -98,10 +98,10 @@ impl Session<'_> {
             self.wait.wait_at_most(at_most - ignored)?;
             self.so_far
                 .liveness
-                .was_woken(at_most - ignored, self.clock.now());
+                .note_wait_end(at_most - ignored, self.clock.now());
             happened = self.poll()?;
         }
-        self.so_far.alarms.waited(
+        self.so_far.alarms.note_wait(
             happened.has_ring || happened.has_connection || happened.has_control_request,
             announced,
         );

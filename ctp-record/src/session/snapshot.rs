@@ -25,7 +25,7 @@ impl Session<'_> {
         if self
             .output
             .flight()
-            .is_some_and(|recorder| recorder.is_due())
+            .is_some_and(|recorder| recorder.take_request())
         {
             self.snapshot(None, None);
         }

@@ -31,9 +31,9 @@ const FILTERED: [&str; 17] = [
 ];
 
 /// Options, and the views that use them.
-type Rule = (&'static [&'static str], &'static [&'static str]);
+type Applicability = (&'static [&'static str], &'static [&'static str]);
 
-const RULES: [Rule; 12] = [
+const APPLICABILITIES: [Applicability; 12] = [
     (&["fields", "percent_limit", "allow"], &[SITES]),
     (&["sort", "limit"], &[SITES, "top"]),
     (&["once", "pid", "interval", "group"], &["top"]),
@@ -80,16 +80,16 @@ const VIEWS: [&str; 16] = [
 ];
 
 /// Rejects options that the requested view ignores.
-pub(super) fn check(given: &ArgMatches) -> Result<(), clap::Error> {
+pub(super) fn reject_ignored(given: &ArgMatches) -> Result<(), clap::Error> {
     let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
-    for (options, views) in RULES {
+    for (options, views) in APPLICABILITIES {
         let is_used = views.iter().any(|view| match *view {
             SITES => !VIEWS.iter().any(|view| is_given(view)),
             view => is_given(view),
         });
         let ignored = options.iter().find(|option| is_given(option));
         if let Some(option) = ignored.filter(|_| !is_used) {
-            let message = format!("{} is only for {}", flag(option), all(views));
+            let message = format!("{} is only for {}", flag(option), list_of(views));
             return Err(super::conflict(&message));
         }
     }
@@ -100,8 +100,8 @@ fn flag(id: &str) -> String {
     format!("--{}", id.replace('_', "-"))
 }
 
-/// `--stuck, --tree and --why`.
-fn all(views: &[&str]) -> String {
+/// Formats `--stuck, --tree and --why`.
+fn list_of(views: &[&str]) -> String {
     let name = |view: &&str| match *view {
         SITES => "the table of sites".to_owned(),
         view => flag(view),
@@ -119,14 +119,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_rules_name_existing_options() {
+    fn all_entries_name_existing_options() {
         let command = crate::cli::command();
         let is_known = |id: &&str| {
             command
                 .get_arguments()
                 .any(|get_argument| get_argument.get_id() == *id)
         };
-        let rules = || RULES.into_iter();
+        let rules = || APPLICABILITIES.into_iter();
         let words = rules().flat_map(|(options, views)| options.iter().chain(views));
         let words = words.chain(&VIEWS).filter(|word| **word != SITES);
         assert!({ words }.all(is_known));
@@ -134,7 +134,7 @@ mod tests {
 
     // Each option is for a view, for the table of sites, or for all views.
     #[test]
-    fn all_options_have_a_rule() {
+    fn all_options_have_an_entry() {
         let of_all = [
             "input",
             "trace",
@@ -164,7 +164,9 @@ mod tests {
         ];
         for argument in crate::cli::command().get_arguments() {
             let id = argument.get_id().as_str();
-            let is_ruled = RULES.iter().any(|(options, _)| options.contains(&id));
+            let is_ruled = APPLICABILITIES
+                .iter()
+                .any(|(options, _)| options.contains(&id));
             assert!(
                 is_ruled || VIEWS.contains(&id) || of_all.contains(&id),
                 "which views use {id}?"

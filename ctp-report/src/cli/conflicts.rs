@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::error::ErrorKind;
 
-use super::options::Target;
+use super::options::ExportFormat;
 use super::{Cli, command, conflict, sort, tables};
 use crate::config::{Sort, TopSort};
 use crate::output;
@@ -23,7 +23,7 @@ impl Cli {
         self.check_time()?;
         self.check_sort()?;
         self.check_top()?;
-        tables::check(&self.exchange).map_err(conflict)?;
+        tables::check_output(&self.exchange).map_err(conflict)?;
         Ok(self)
     }
 
@@ -45,7 +45,10 @@ impl Cli {
 
     /// Rejects options that `jsonl` and `csv` ignore: these formats have all events, and no names.
     fn check_rows(&self) -> Result<(), clap::Error> {
-        let is_rows = matches!(self.exchange.export, Some(Target::Jsonl | Target::Csv));
+        let is_rows = matches!(
+            self.exchange.export,
+            Some(ExportFormat::Jsonl | ExportFormat::Csv)
+        );
         let text =
             "--symfs, --debug-dir and --max-module find names, which jsonl and csv do not contain";
         if is_rows && self.symbols.are_given() && !self.filter.has_patterns() {
@@ -92,11 +95,11 @@ impl Cli {
         let words = &self.sites.sort;
         let text = if self.view.top {
             let several = || (1 < words.len()).then(|| "--top sorts by one column".to_owned());
-            let unknown = sort::unknown::<TopSort>(words);
+            let unknown = sort::first_unknown::<TopSort>(words);
             let only = |word| format!("--sort {word} is only for the table of sites");
             unknown.map(only).or_else(several)
         } else {
-            let unknown = sort::unknown::<Sort>(words);
+            let unknown = sort::first_unknown::<Sort>(words);
             unknown.map(|word| format!("--sort {word} is only for --top"))
         };
         text.map_or(Ok(()), |text| Err(conflict(&text)))

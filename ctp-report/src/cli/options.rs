@@ -71,7 +71,7 @@ pub(super) struct SitesArgs {
         long,
         value_name = "KEYS",
         value_delimiter = ',',
-        value_parser = sort::names()
+        value_parser = sort::possible_values()
     )]
     pub(super) sort: Vec<String>,
     /// Columns to show, in this order, like waits,p50,p99,max,function,site
@@ -270,7 +270,7 @@ pub(super) struct ExchangeArgs {
     pub(super) run: Option<usize>,
     /// Write the trace for other tools
     #[arg(help_heading = VIEWS, long, value_name = "FORMAT", conflicts_with_all = ["ViewArgs", "flame", "folded", "timeline", "json"])]
-    pub(super) export: Option<Target>,
+    pub(super) export: Option<ExportFormat>,
     /// File to export to, instead of standard output; for parquet, csv-tables and ctf a folder, to which each
     /// export adds a trace
     #[arg(short, long, value_name = "FILE")]
@@ -279,7 +279,7 @@ pub(super) struct ExchangeArgs {
 
 /// Formats of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Target {
+pub(super) enum ExportFormat {
     /// Events with the six columns of coroTracer, a JSON object per line
     Jsonl,
     /// The same columns as comma-separated values, with a header line
@@ -362,7 +362,7 @@ impl TopArgs {
             interval: self.interval,
             threshold: stuck.threshold,
             ignore: Ignore(stuck.ignore.clone()),
-            sort: sort::parsed(&sites.sort).next().unwrap_or_default(),
+            sort: sort::parse(&sites.sort).next().unwrap_or_default(),
             is_grouped: self.group,
             limit: sites.limit,
         })
@@ -371,7 +371,7 @@ impl TopArgs {
 
 impl SitesArgs {
     pub(super) fn into_view(self) -> View {
-        let sort: Vec<Sort> = sort::parsed(&self.sort).collect();
+        let sort: Vec<Sort> = sort::parse(&self.sort).collect();
         let is_usual = sort.is_empty();
         View::Sites(SitesView {
             sort: if is_usual { vec![Sort::Share] } else { sort },
@@ -425,29 +425,32 @@ impl TimelineArgs {
 impl ExchangeArgs {
     /// The requested export.
     pub(super) fn into_view(self, threshold: Nanos) -> Option<View> {
-        if let Some(tables) = tables::view(&self, threshold) {
+        if let Some(tables) = tables::tables_view(&self, threshold) {
             return Some(View::Tables(tables));
         }
-        if let Some(ctf) = tables::ctf(&self, threshold) {
+        if let Some(ctf) = tables::ctf_view(&self, threshold) {
             return Some(View::Ctf(ctf));
         }
         let output = self.output.filter(|path| !output::is_stdout(path));
         Some(match self.export? {
-            Target::Jsonl => View::Export(ExportView {
+            ExportFormat::Jsonl => View::Export(ExportView {
                 format: Format::Jsonl,
                 output,
             }),
-            Target::Csv => View::Export(ExportView {
+            ExportFormat::Csv => View::Export(ExportView {
                 format: Format::Csv,
                 output,
             }),
-            Target::Chrome => tracks(TrackFormat::Chrome, threshold, output),
-            Target::Perfetto => tracks(TrackFormat::Perfetto, threshold, output),
-            Target::Firefox => tracks(TrackFormat::Firefox, threshold, output),
-            Target::Otlp => tracks(TrackFormat::Otlp, threshold, output),
-            Target::Speedscope => profile(ProfileFormat::Speedscope, output),
-            Target::Pprof => profile(ProfileFormat::Pprof, output),
-            Target::Parquet | Target::Sqlite | Target::CsvTables | Target::Ctf => return None,
+            ExportFormat::Chrome => tracks(TrackFormat::Chrome, threshold, output),
+            ExportFormat::Perfetto => tracks(TrackFormat::Perfetto, threshold, output),
+            ExportFormat::Firefox => tracks(TrackFormat::Firefox, threshold, output),
+            ExportFormat::Otlp => tracks(TrackFormat::Otlp, threshold, output),
+            ExportFormat::Speedscope => profile(ProfileFormat::Speedscope, output),
+            ExportFormat::Pprof => profile(ProfileFormat::Pprof, output),
+            ExportFormat::Parquet
+            | ExportFormat::Sqlite
+            | ExportFormat::CsvTables
+            | ExportFormat::Ctf => return None,
         })
     }
 }

@@ -5,8 +5,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use crate::config::{Sort, TopSort};
 
-/// All columns, each once.
-pub(super) fn names() -> PossibleValuesParser {
+/// The columns of both tables, each once.
+pub(super) fn possible_values() -> PossibleValuesParser {
     let of_sites = Sort::value_variants().iter();
     let mut all: Vec<PossibleValue> = of_sites.filter_map(Sort::to_possible_value).collect();
     let of_top = TopSort::value_variants().iter();
@@ -15,14 +15,15 @@ pub(super) fn names() -> PossibleValuesParser {
             .iter_mut()
             .find(|known| known.get_name() == value.get_name())
         {
-            Some(known) => *known = both(known, &value),
-            None => all.push(value.clone().help(of_top_only(&value))),
+            Some(known) => *known = with_both_helps(known, &value),
+            None => all.push(value.clone().help(help_of_top(&value))),
         }
     }
     all.into()
 }
 
-fn both(site: &PossibleValue, top: &PossibleValue) -> PossibleValue {
+/// A column that both tables have.
+fn with_both_helps(site: &PossibleValue, top: &PossibleValue) -> PossibleValue {
     let [site_help, top_help] = [site, top].map(help);
     let text = if site_help == top_help {
         site_help
@@ -32,7 +33,7 @@ fn both(site: &PossibleValue, top: &PossibleValue) -> PossibleValue {
     site.clone().help(text)
 }
 
-fn of_top_only(value: &PossibleValue) -> String {
+fn help_of_top(value: &PossibleValue) -> String {
     format!("--top: {}", help(value))
 }
 
@@ -43,14 +44,14 @@ fn help(value: &PossibleValue) -> String {
         .unwrap_or_default()
 }
 
-/// The columns of one of the tables.
-pub(super) fn parsed<T: ValueEnum>(words: &[String]) -> impl Iterator<Item = T> {
+/// Parses the columns of one of the tables. Columns that the table does not have are left out.
+pub(super) fn parse<T: ValueEnum>(words: &[String]) -> impl Iterator<Item = T> {
     words
         .iter()
         .filter_map(|word| T::from_str(word, false).ok())
 }
 
 /// The first column that the table does not have.
-pub(super) fn unknown<T: ValueEnum>(words: &[String]) -> Option<&String> {
+pub(super) fn first_unknown<T: ValueEnum>(words: &[String]) -> Option<&String> {
     words.iter().find(|word| T::from_str(word, false).is_err())
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ctp_trace::record::Nanos;
 
-use super::options::{ExchangeArgs, Target};
+use super::options::{ExchangeArgs, ExportFormat};
 use crate::config::ignore::Ignore;
 use crate::config::{CtfView, StuckView, TableFormat, TablesView};
 use crate::output;
@@ -13,17 +13,17 @@ use crate::output;
 ///
 /// # Errors
 /// The text for the user.
-pub(super) fn check(exchange: &ExchangeArgs) -> Result<(), &'static str> {
+pub(super) fn check_output(exchange: &ExchangeArgs) -> Result<(), &'static str> {
     let Some(target) = exchange.export.filter(|target| target.has_folder()) else {
         return Ok(());
     };
-    if target != Target::Ctf {
+    if target != ExportFormat::Ctf {
         format(target)?;
     }
     if output_of(exchange).is_none() {
         return Err(match target {
-            Target::Sqlite => "--export sqlite writes a database: name the file with -o FILE",
-            Target::Ctf => "--export ctf writes a folder: name it with -o DIR",
+            ExportFormat::Sqlite => "--export sqlite writes a database: name the file with -o FILE",
+            ExportFormat::Ctf => "--export ctf writes a folder: name it with -o DIR",
             _ => "an export as tables writes a folder: name it with -o DIR",
         });
     }
@@ -31,7 +31,7 @@ pub(super) fn check(exchange: &ExchangeArgs) -> Result<(), &'static str> {
 }
 
 /// The view, if an export as tables was requested.
-pub(super) fn view(exchange: &ExchangeArgs, threshold: Nanos) -> Option<TablesView> {
+pub(super) fn tables_view(exchange: &ExchangeArgs, threshold: Nanos) -> Option<TablesView> {
     Some(TablesView {
         format: format(exchange.export?).ok()?,
         output: output_of(exchange)?,
@@ -40,8 +40,8 @@ pub(super) fn view(exchange: &ExchangeArgs, threshold: Nanos) -> Option<TablesVi
 }
 
 /// The view, if an export in the Common Trace Format was requested.
-pub(super) fn ctf(exchange: &ExchangeArgs, threshold: Nanos) -> Option<CtfView> {
-    let is_requested = exchange.export == Some(Target::Ctf);
+pub(super) fn ctf_view(exchange: &ExchangeArgs, threshold: Nanos) -> Option<CtfView> {
+    let is_requested = exchange.export == Some(ExportFormat::Ctf);
     is_requested.then_some(CtfView {
         output: output_of(exchange)?,
         judged: judged(threshold),
@@ -64,31 +64,34 @@ fn output_of(exchange: &ExchangeArgs) -> Option<PathBuf> {
     path.filter(|path| !output::is_stdout(path))
 }
 
-fn format(target: Target) -> Result<TableFormat, &'static str> {
+fn format(target: ExportFormat) -> Result<TableFormat, &'static str> {
     match target {
-        Target::CsvTables => Ok(TableFormat::Csv),
+        ExportFormat::CsvTables => Ok(TableFormat::Csv),
         #[cfg(feature = "parquet")]
-        Target::Parquet => Ok(TableFormat::Parquet),
+        ExportFormat::Parquet => Ok(TableFormat::Parquet),
         #[cfg(feature = "sqlite")]
-        Target::Sqlite => Ok(TableFormat::Sqlite),
+        ExportFormat::Sqlite => Ok(TableFormat::Sqlite),
         #[cfg(not(feature = "parquet"))]
-        Target::Parquet => {
+        ExportFormat::Parquet => {
             Err("this build has no Parquet: build ctp-report with the feature `parquet`")
         }
         #[cfg(not(feature = "sqlite"))]
-        Target::Sqlite => {
+        ExportFormat::Sqlite => {
             Err("this build has no SQLite: build ctp-report with the feature `sqlite`")
         }
         _ => Err("not a format of tables"),
     }
 }
 
-impl Target {
+impl ExportFormat {
     /// Whether the output is a folder or a database, and not a stream of bytes.
     fn has_folder(self) -> bool {
         matches!(
             self,
-            Target::Parquet | Target::Sqlite | Target::CsvTables | Target::Ctf
+            ExportFormat::Parquet
+                | ExportFormat::Sqlite
+                | ExportFormat::CsvTables
+                | ExportFormat::Ctf
         )
     }
 }

@@ -1,4 +1,4 @@
-//! Exports into a folder or a database.
+//! What the user has requested of an export into a folder or a database.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The rules of `--check`: what a trace must keep to, such as `stuck=0` or `p99(wait)<5ms`.
+//! The rules of `--check`: conditions that a trace must meet, such as `stuck=0` or `p99(wait)<5ms`.
 
 mod fault;
 mod parse;

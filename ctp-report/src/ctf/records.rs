@@ -79,16 +79,16 @@ impl<'a> EventRecords<'a> {
         match record {
             Record::Event(event) => {
                 if let Some(coroutine) = trace_model.get(event.coroutine) {
-                    self.lost_before(coroutine, event);
-                    self.event(coroutine, event);
+                    self.add_loss_before(coroutine, event);
+                    self.add_event(coroutine, event);
                 }
             }
             Record::EventCounts(event_counts) => {
                 if let Some(coroutine) = trace_model.get(event_counts.coroutine) {
-                    self.lost_at_the_end(coroutine, event_counts);
+                    self.add_loss_at_end(coroutine, event_counts);
                 }
             }
-            Record::ThreadEvent(thread_event) => self.thread_event(trace_model, thread_event),
+            Record::ThreadEvent(thread_event) => self.add_thread_event(trace_model, thread_event),
             _ => {}
         }
     }
@@ -105,7 +105,7 @@ impl<'a> EventRecords<'a> {
     }
 
     /// Writes the verdict on a coroutine of the model, at the time of which it speaks.
-    pub fn verdict(&mut self, explained: &Explained<'_>) {
+    pub fn add_verdict(&mut self, explained: &Explained<'_>) {
         let (coroutine, judgement) = explained.member;
         let trace_model = &self.model.trace_model;
         let site = trace_model.place_of(coroutine);
@@ -134,7 +134,7 @@ impl<'a> EventRecords<'a> {
         self.add(EventClass::Verdict, moment, &values);
     }
 
-    fn event(&mut self, coroutine: &Coroutine, event: &Event) {
+    fn add_event(&mut self, coroutine: &Coroutine, event: &Event) {
         let moment = self.moment(coroutine, event);
         let id = Value::U32(coroutine.id.0);
         let name = self.name(coroutine);
@@ -158,7 +158,7 @@ impl<'a> EventRecords<'a> {
         }
     }
 
-    fn thread_event(&mut self, trace_model: &TraceModel, thread_event: &ThreadEvent) {
+    fn add_thread_event(&mut self, trace_model: &TraceModel, thread_event: &ThreadEvent) {
         let moment = Moment {
             at: thread_event.at,
             pid: self.pid(thread_event.process),
@@ -170,31 +170,36 @@ impl<'a> EventRecords<'a> {
             Act::Loss(lost) => {
                 self.add(EventClass::RecordsLost, moment, &[Value::U64(*lost)]);
             }
-            Act::Wake(call) => self.wake(trace_model, moment, call),
+            Act::Wake(call) => self.add_wake(trace_model, moment, call),
             Act::Close(close) => {
                 let values = self.resource(close.site, close.wait, close.arg);
                 self.add(EventClass::Close, moment, &values);
             }
-            Act::Acquire(hold) => self.hold(EventClass::Acquire, moment, hold),
-            Act::Release(hold) => self.hold(EventClass::Release, moment, hold),
+            Act::Acquire(hold) => self.add_hold(EventClass::Acquire, moment, hold),
+            Act::Release(hold) => self.add_hold(EventClass::Release, moment, hold),
             _ => {}
         }
     }
 
-    fn wake(&mut self, trace_model: &TraceModel, moment: Moment, call: &WakeCall) {
+    fn add_wake(&mut self, trace_model: &TraceModel, moment: Moment, call: &WakeCall) {
         let woken = trace_model.get(call.coroutine);
         let name = match woken.filter(|woken| woken.is_alive()) {
             Some(woken) => self.name(woken),
             None => Value::U32(self.labels.number(LabelSet::Names, NO_NAME)),
         };
         let place = self.call_place(call.site);
-        let values = [Value::U32(call.coroutine.0), name, place, by(call.by)];
+        let values = [
+            Value::U32(call.coroutine.0),
+            name,
+            place,
+            caller_id(call.by),
+        ];
         self.add(EventClass::Wake, moment, &values);
     }
 
-    fn hold(&mut self, class: EventClass, moment: Moment, hold: &Hold) {
+    fn add_hold(&mut self, class: EventClass, moment: Moment, hold: &Hold) {
         let [place, kind, number] = self.resource(hold.site, hold.wait, hold.arg);
-        self.add(class, moment, &[place, kind, number, by(hold.by)]);
+        self.add(class, moment, &[place, kind, number, caller_id(hold.by)]);
     }
 
     /// The values for a resource, and for the place of a call about the resource.
@@ -289,7 +294,7 @@ impl<'a> EventRecords<'a> {
 }
 
 /// The coroutine that ran at a call, or 0.
-fn by(waker: Waker) -> Value<'static> {
+fn caller_id(waker: Waker) -> Value<'static> {
     Value::U32(match waker {
         Waker::Coroutine(id) => id.0,
         Waker::Foreign | Waker::Thread(_) => 0,

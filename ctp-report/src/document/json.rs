@@ -68,7 +68,7 @@ fn imported(imported: &Imported) -> Value {
 }
 
 /// The `trace` field of a page's document, with the findings that concern every figure.
-pub fn reported(model: &Model, names: &Names) -> Value {
+pub fn trace_with_findings(model: &Model, names: &Names) -> Value {
     let mut trace = trace(model, names);
     for kind in &ON_EVERY_PAGE {
         trace[kind.name] = (kind.json)(model, names);

@@ -70,7 +70,7 @@ impl Busy {
 
 impl ThreadBlocker {
     /// Formats `is blocked by id 6 hog, for 4.7 s`.
-    pub fn blocks(&self) -> String {
+    pub fn describe(&self) -> String {
         let subject = format!("id {} {}", self.id, self.name);
         let long = units::duration_ns(self.runs_ns);
         format!("is blocked by {subject}, for {long}")

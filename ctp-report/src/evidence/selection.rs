@@ -183,9 +183,12 @@ impl Selection {
         let mut statements = Vec::new();
         statements.extend(ids.map(|ids| notice::counts((ids.len(), self.all), what)));
         statements.extend(self.has_period.then(|| notice::BEGAN.to_owned()));
-        statements.extend(self.time.as_ref().map(|_| match self.whole_spans {
-            true => notice::ENDS.to_owned(),
-            false => notice::PARTS.to_owned(),
+        statements.extend(self.time.as_ref().map(|_| {
+            if self.whole_spans {
+                notice::ENDS.to_owned()
+            } else {
+                notice::PARTS.to_owned()
+            }
         }));
         statements
     }
@@ -214,10 +217,7 @@ impl Selection {
     pub fn write_as(&self, page: &mut Page, what: &str) -> io::Result<()> {
         let notes = self.notes(what);
         notes.iter().try_for_each(|note| page.line(note))?;
-        match notes.is_empty() {
-            true => Ok(()),
-            false => page.gap(),
-        }
+        if notes.is_empty() { Ok(()) } else { page.gap() }
     }
 }
 

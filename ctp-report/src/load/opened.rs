@@ -56,10 +56,10 @@ pub fn open(path: &Path) -> Result<Opened> {
     if kind.is_file() || kind.is_fifo() || kind.is_socket() {
         return stream(file, path).map(Opened::Memory);
     }
-    Err(is_device(path))
+    Err(device_error(path))
 }
 
-fn is_device(path: &Path) -> anyhow::Error {
+fn device_error(path: &Path) -> anyhow::Error {
     anyhow!(
         "{} is a device, not a trace: name a file, or a pipe that ends, with -i FILE",
         name(path)
@@ -76,7 +76,7 @@ fn open_at(path: &Path) -> Result<File> {
     let metadata = fs::metadata(path).map_err(|error| cannot_open(path, &error))?;
     let kind = metadata.file_type();
     if kind.is_char_device() || kind.is_block_device() {
-        return Err(is_device(path));
+        return Err(device_error(path));
     }
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::empty());
@@ -87,7 +87,7 @@ fn open_at(path: &Path) -> Result<File> {
 fn cannot_open(path: &Path, error: &io::Error) -> anyhow::Error {
     let shown = path.display();
     match error.kind() {
-        ErrorKind::NotFound => super::is_missing(path),
+        ErrorKind::NotFound => super::missing_trace_error(path),
         ErrorKind::WouldBlock => anyhow!(
             "cannot read {shown}: another process holds a lease on it; copy the file, and name the copy with -i FILE"
         ),

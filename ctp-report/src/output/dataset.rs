@@ -157,12 +157,12 @@ impl<'p> Dataset<'p> {
 
     fn check_missing(&self, target: &Path) -> Result<()> {
         match openat(&self.directory, target, OFlags::PATH, Mode::empty()) {
-            Ok(_) => Err(self.has_trace(target)),
+            Ok(_) => Err(self.existing_trace_error(target)),
             Err(_) => Ok(()),
         }
     }
 
-    fn has_trace(&self, target: &Path) -> anyhow::Error {
+    fn existing_trace_error(&self, target: &Path) -> anyhow::Error {
         anyhow!(
             "the trace is in {} already: to replace it, remove that folder first, or name another",
             self.path.join(target).display()
@@ -199,7 +199,7 @@ impl<'p> Dataset<'p> {
         }
         match renameat(&self.directory, temporary, &self.directory, target) {
             Ok(()) => Ok(()),
-            Err(Errno::EXIST | Errno::NOTEMPTY) => Err(self.has_trace(target)),
+            Err(Errno::EXIST | Errno::NOTEMPTY) => Err(self.existing_trace_error(target)),
             Err(error) => Err(error).with_context(|| self.path.join(target).display().to_string()),
         }
     }

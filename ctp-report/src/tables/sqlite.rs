@@ -44,7 +44,7 @@ pub fn write(
             path.display()
         );
     };
-    let temporary = temporary(&name).with_context(cannot_write)?;
+    let temporary = create_temporary(&name).with_context(cannot_write)?;
     let written = Database::create(&temporary.path, start)
         .and_then(|mut database| fill(&mut database))
         .and_then(|()| {
@@ -84,7 +84,7 @@ fn is_ours(path: &Path) -> io::Result<bool> {
 }
 
 /// Creates an empty file beside the final file, under a name that no other export has.
-fn temporary(target: &Name) -> io::Result<Name> {
+fn create_temporary(target: &Name) -> io::Result<Name> {
     let process = std::process::id();
     for number in 0..1000 {
         let mut name = target.name.clone();
@@ -123,12 +123,12 @@ impl Database {
              PRAGMA foreign_keys = OFF; PRAGMA application_id = {APPLICATION_ID}; BEGIN;"
         ))?;
         for table in &TABLES {
-            connection.execute_batch(&definition(table, start))?;
+            connection.execute_batch(&create_statement(table, start))?;
         }
         connection.set_prepared_statement_cache_capacity(TABLES.len());
         Ok(Database {
             connection,
-            inserts: TABLES.iter().map(insert).collect(),
+            inserts: TABLES.iter().map(insert_statement).collect(),
         })
     }
 }
@@ -167,7 +167,7 @@ impl ToSql for Value<'_> {
 
 /// The statement that creates a table, with comments, which SQLite keeps. The columns `host` and `trace`,
 /// which are folders in a dataset, take no room.
-fn definition(table: &Table, start: &Start) -> String {
+fn create_statement(table: &Table, start: &Start) -> String {
     let columns: Vec<String> = table.columns.iter().map(column).collect();
     let constant = |name: &str, value: &str| {
         let value = value.replace('\'', "''");
@@ -199,7 +199,8 @@ fn column(column: &Column) -> String {
     format!("{}{kind}{null}{rest}, -- {}\n", column.name, column.meaning)
 }
 
-fn insert(table: &Table) -> String {
+/// The statement that inserts a row.
+fn insert_statement(table: &Table) -> String {
     let names: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
     let places = vec!["?"; names.len()].join(", ");
     let names = names.join(", ");

@@ -8,8 +8,8 @@ use zstd::zstd_safe::{CParameter, ParamSwitch};
 /// The level of zstd compression. On the streams of `tests/size.rs`, level 3 would save less than 2 percent. Level -1
 /// would take 7 fewer of 38 instructions an event, and make the file some 15 percent longer.
 const LEVEL: i32 = 1;
-/// The largest step that zstd accepts.
-const MAX_AT_A_STEP: u32 = 1 << 17;
+/// The largest target length that zstd accepts: the step of its search for matches.
+const MAX_TARGET_LENGTH: u32 = 1 << 17;
 /// Smallest part of a payload that is compressed separately.
 const PART_BYTES: usize = 512;
 
@@ -37,11 +37,11 @@ impl Payload {
         self.cuts.clear();
     }
 
-    /// Ends a part of this sort. Small parts are merged with the next, because each part costs a header.
-    pub(crate) fn cut(&mut self, sort: PartKind) {
+    /// Ends a part of this kind. Small parts are merged with the next, because each part costs a header.
+    pub(crate) fn cut(&mut self, kind: PartKind) {
         let before = self.cuts.last().map_or(0, |(end, _)| *end);
         if self.bytes.len() - before >= PART_BYTES {
-            self.cuts.push((self.bytes.len(), sort));
+            self.cuts.push((self.bytes.len(), kind));
         }
     }
 
@@ -50,12 +50,12 @@ impl Payload {
         let mut begin = 0;
         let ends = self.cuts.iter().copied().chain([last]);
         let parts = ends
-            .map(move |(end, sort)| (&self.bytes[std::mem::replace(&mut begin, end)..end], sort));
+            .map(move |(end, kind)| (&self.bytes[std::mem::replace(&mut begin, end)..end], kind));
         parts.filter(|(part, _)| !part.is_empty())
     }
 }
 
-/// A compressor for each sort of part.
+/// A compressor for each kind of part.
 pub(crate) struct Compressors {
     text: Compressor<'static>,
     noise: Compressor<'static>,
@@ -66,14 +66,14 @@ pub(crate) struct Compressors {
 }
 
 /// Number of parts from one trial to the next.
-const A_TRIAL: u32 = 16;
+const PARTS_PER_TRIAL: u32 = 16;
 
 impl Compressors {
     pub(crate) fn new() -> io::Result<Self> {
         let mut noise = Compressor::new(LEVEL)?;
-        // The search for matches dominates the time and finds only random matches in noise. A large step
-        // disables most of the search; the bytes still get a Huffman code.
-        noise.set_parameter(CParameter::TargetLength(MAX_AT_A_STEP))?;
+        // The search for matches dominates the time and finds only random matches in noise. A large target
+        // length disables most of the search; the bytes still get a Huffman code.
+        noise.set_parameter(CParameter::TargetLength(MAX_TARGET_LENGTH))?;
         noise.set_parameter(CParameter::LiteralCompressionMode(ParamSwitch::Enable))?;
         Ok(Compressors {
             text: Compressor::new(LEVEL)?,
@@ -83,14 +83,14 @@ impl Compressors {
         })
     }
 
-    /// Compresses a part into `out`. Returns its compressed length. Fails for lack of room.
+    /// Compresses a part into `out`. Returns its compressed length. Fails if `out` is too short.
     pub(crate) fn compress(
         &mut self,
         part: &[u8],
-        sort: PartKind,
+        kind: PartKind,
         out: &mut [u8],
     ) -> io::Result<usize> {
-        match sort {
+        match kind {
             PartKind::Noise if self.is_noise(part, out) => self.noise.compress_to_buffer(part, out),
             _ => self.text.compress_to_buffer(part, out),
         }
@@ -101,7 +101,7 @@ impl Compressors {
     /// timers.
     fn is_noise(&mut self, part: &[u8], out: &mut [u8]) -> bool {
         if self.until_trial == 0 {
-            self.until_trial = A_TRIAL;
+            self.until_trial = PARTS_PER_TRIAL;
             let both = [&mut self.text, &mut self.noise];
             let [text, noise] = both.map(|compressor| compressor.compress_to_buffer(part, out));
             let [text, noise] = [text, noise].map(|length| length.unwrap_or(part.len()));
@@ -143,10 +143,10 @@ mod tests {
         let (noise, regular) = (steps(true), steps(false));
         let least = length(&regular, PartKind::Text);
         assert_eq!(length(&regular, PartKind::Noise), least);
-        let of_noise: Vec<_> = (0..A_TRIAL)
+        let of_noise: Vec<_> = (0..PARTS_PER_TRIAL)
             .map(|_| length(&noise, PartKind::Noise))
             .collect();
-        let of_regular: Vec<_> = (0..A_TRIAL)
+        let of_regular: Vec<_> = (0..PARTS_PER_TRIAL)
             .map(|_| length(&regular, PartKind::Noise))
             .collect();
         let searched = length(&noise, PartKind::Text);

@@ -165,7 +165,7 @@ impl TraceModel {
         let name = self.names.intern(&birth.name);
         self.coroutines.describe(birth, name);
         self.resources.joins.born(birth.process, birth.probe_id);
-        self.runners.of(birth.process).silence.was_driven(birth.at);
+        self.runners.of(birth.process).silence.note_driven(birth.at);
     }
 
     fn wake(&mut self, wake: &Wake) {

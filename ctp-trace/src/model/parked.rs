@@ -70,7 +70,7 @@ impl Silence {
 
     /// Notes the birth of a coroutine, or an act of a thread that runs no coroutine and may act again.
     #[inline]
-    pub(super) fn was_driven(&mut self, at: Nanos) {
+    pub(super) fn note_driven(&mut self, at: Nanos) {
         if self.driven < at {
             (self.driven, self.longest, self.runs) = (at, Nanos(0), 0);
         }

@@ -111,7 +111,7 @@ impl Runners {
     /// Takes an act of a thread.
     pub(super) fn acted(&mut self, tid: u64, at: Nanos) {
         if self.threads.get(tid).is_none() {
-            self.silence.was_driven(at);
+            self.silence.note_driven(at);
         }
     }
 

@@ -29,7 +29,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use crate::protocol::branches::{MAX_BRANCHES, Set};
+use crate::protocol::branches::{BranchSet, MAX_BRANCHES};
 
 /// A future with more wakers than this is polled as usual.
 const MAX_WAKERS: usize = 64;
@@ -208,7 +208,7 @@ impl Branches {
     }
 
     /// Ends a poll. Returns the branches for which the coroutine waits.
-    pub fn end_poll(&self, was_precise: bool) -> Set {
+    pub fn end_poll(&self, was_precise: bool) -> BranchSet {
         let waiting = if was_precise {
             get(&self.cloned) & (self.alive() | get(&self.kept_inside))
         } else {
@@ -233,7 +233,7 @@ impl Branches {
 
     /// Notes which branches of the previous wait have departed.
     #[cold]
-    fn note_departed(&self, departed: u32, found: &mut Set) {
+    fn note_departed(&self, departed: u32, found: &mut BranchSet) {
         let before = get(&self.before);
         let before = self.set_of(before & ALL, before >> MAX_BRANCHES, departed);
         found.note_departed(&before);
@@ -241,8 +241,8 @@ impl Branches {
 
     /// The branches with a bit in `branches`, of which `last` was polled last. Those with a bit in `marks`
     /// are marked.
-    fn set_of(&self, branches: u32, last: u32, marks: u32) -> Set {
-        let mut set = Set::default();
+    fn set_of(&self, branches: u32, last: u32, marks: u32) -> BranchSet {
+        let mut set = BranchSet::default();
         let last = last as usize;
         let others = (0..MAX_BRANCHES).filter(|number| *number != last);
         for number in others.chain([last]) {
@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     /// A precise poll in which leaves with these chains clone the waker, and drop their old waker.
-    fn poll(branches: &Branches, kept: &mut [Option<usize>; 10], chains: &[u32]) -> Set {
+    fn poll(branches: &Branches, kept: &mut [Option<usize>; 10], chains: &[u32]) -> BranchSet {
         branches.begin_poll();
         for &chain in chains {
             let clone = branches.clone_of(chain);
@@ -279,7 +279,7 @@ mod tests {
         branches.end_poll(true)
     }
 
-    fn chains(set: &Set) -> Vec<(u32, bool)> {
+    fn chains(set: &BranchSet) -> Vec<(u32, bool)> {
         set.iter().collect()
     }
 

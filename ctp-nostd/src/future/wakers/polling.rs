@@ -1,5 +1,6 @@
-//! Notes in the thread which traced future is being polled. A clone of its waker during the poll then
-//! finds the chain of callers up to the poll, and the poll returns the chains that were found.
+//! Records, in the memory of the thread, which traced future is being polled. A clone of its waker
+//! during the poll then finds the chain of callers up to the poll, and the poll returns the chains
+//! that were found.
 //!
 //! ```text
 //!   Polling::begin ──> the future's code ──> Waker::clone: Polled::record_chain ──> Polling::end

@@ -27,7 +27,7 @@ use crate::event::announce;
 use crate::linux;
 use crate::linux::stack::walk::{self, Position};
 use crate::platform::{Limits, Polled, Recorded};
-use crate::protocol::branches::Set;
+use crate::protocol::branches::BranchSet;
 use crate::protocol::chain::{FoundChain, FoundWait, PollWakers};
 use crate::protocol::holders::Holders;
 
@@ -149,7 +149,7 @@ impl Wrapped {
         found.is_only_before_a_drop() && found.chain != self.previous_wait().chain
     }
 
-    fn at_branches(&self, set: &Set) -> FoundWait {
+    fn at_branches(&self, set: &BranchSet) -> FoundWait {
         let probe = self.trace.live_probe();
         FoundWait {
             chain: probe.map_or(0, |probe| probe.branches(self.site, set)),

@@ -44,7 +44,7 @@ unsafe impl Sync for ForeignLine {}
 
 impl ForeignLine {
     /// Creates the line with this number, from 1, of this file. A null pointer means that the file is
-    /// not known. Of a name that is not UTF-8, the longest part in UTF-8 is kept.
+    /// not known. If a name is not UTF-8, its longest part that is UTF-8 is kept.
     ///
     /// # Safety
     ///

@@ -8,11 +8,13 @@
 //! ```
 //! Only the thread itself and its signal handlers use this. A handler that interrupts these steps
 //! may set another ring if the program forked within the handler: the child has another attachment.
-//! The interrupted caller of `set` detects this by the word of the thread's lane
-//! (`event/thread_lane.rs`), which the handler has changed too, and forgets the ring. A caller that
-//! looked for room detects the change by the lane. Each ring that is set has a distinct mark. A
-//! reader reads the mark again after the words. Only if the mark is unchanged are the words parts
-//! of one ring.
+//! Each user of the ring detects this in its own way:
+//!
+//! - The interrupted caller of `set` finds that the word of the thread's lane has changed
+//!   (`event/thread_lane.rs`), and forgets the ring.
+//! - The interrupted caller of `set_room` finds another lane here, and clears the room.
+//! - A reader reads the mark before and after the words. Each ring that is set has a distinct mark,
+//!   so the words belong to the same ring if the mark is unchanged.
 #![allow(unsafe_code, reason = "a reference does not fit into atomic words")]
 
 use core::hint::assert_unchecked;
@@ -68,7 +70,7 @@ impl OwnRing {
 
     /// Sets the ring of the thread. If a handler has set another ring in the meantime, the caller
     /// must [forget](OwnRing::forget) this one. The ring has no known room before the first call of
-    /// [`has_room`](OwnRing::has_room).
+    /// [`set_room`](OwnRing::set_room).
     pub fn set(&self, ring: Ring<'static>, mark: RingMark) {
         self.forget(); // G1
         let Some(mask) = ring.records.len().checked_sub(1) else {
@@ -79,7 +81,7 @@ impl OwnRing {
         self.lane.store(lane, Ordering::Relaxed); // G2
         self.records.store(records, Ordering::Relaxed);
         self.mask.store(mask, Ordering::Relaxed);
-        self.has_no_room();
+        self.clear_room();
         let number = self.sets.fetch_add(1, Ordering::Relaxed) % (1 << MARK_SHIFT);
         let mark = mark.0 << MARK_SHIFT | u64::from(number);
         self.mark.store(mark, Ordering::Relaxed); // G3
@@ -92,21 +94,21 @@ impl OwnRing {
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// Clears the known room, until the next check.
-    pub fn has_no_room(&self) {
+    /// Clears the known room, until the next call of [`set_room`](OwnRing::set_room).
+    pub fn clear_room(&self) {
         self.room.store(Room::NONE.0, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// Records the room of this ring, if no handler has set another ring since the room was found.
-    pub fn has_room(&self, ring: Ring<'static>, room: Room) {
+    /// Stores the room of this ring, unless a handler has set another ring since the room was found.
+    pub fn set_room(&self, ring: Ring<'static>, room: Room) {
         if !self.is(ring) {
             return;
         }
         self.room.store(room.0, Ordering::Relaxed); // G4
         compiler_fence(Ordering::SeqCst);
         if !self.is(ring) {
-            self.has_no_room(); // a handler has interrupted this function
+            self.clear_room(); // a handler has interrupted this function
         }
     }
 

@@ -28,7 +28,7 @@ fn is_typed_unsafe() -> bool {
 }
 
 /// Prints the error or the requested help. Returns the exit status.
-pub fn answer(mut error: clap::Error) -> u8 {
+pub fn print_error_or_help(mut error: clap::Error) -> u8 {
     if is_typed_unsafe() && error.use_stderr() {
         escape_context(&mut error);
         stderr::say(&error.render().ansi().to_string());

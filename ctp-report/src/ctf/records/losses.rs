@@ -9,7 +9,7 @@ use crate::ctf::schema::EventClass;
 
 impl EventRecords<'_> {
     /// Writes how many events are missing between the latest known event, or the birth, and this event.
-    pub(super) fn lost_before(&mut self, coroutine: &Coroutine, event: &Event) {
+    pub(super) fn add_loss_before(&mut self, coroutine: &Coroutine, event: &Event) {
         // Whether totals include these events is known at the end.
         if !self.model.is_by_name() {
             let moment = self.moment(coroutine, event);
@@ -19,7 +19,7 @@ impl EventRecords<'_> {
 
     /// Writes how many events are missing after the latest known event. When they happened is not known, so that
     /// the record has the time of the end.
-    pub(super) fn lost_at_the_end(&mut self, coroutine: &Coroutine, event_counts: &EventCounts) {
+    pub(super) fn add_loss_at_end(&mut self, coroutine: &Coroutine, event_counts: &EventCounts) {
         let moment = self.end_of(coroutine);
         let lost = if self.model.is_by_name() {
             coroutine.account.lost_given(event_counts)

@@ -61,7 +61,7 @@ pub struct LintFigures {
 
 /// Makes a row of each place and name. Names at a place that differ only in their number share a row.
 pub fn named(model: &Model, names: &Names, lint: &'static Lint, groups: Groups) -> Vec<LintPlace> {
-    let mut merged: BTreeMap<(String, SiteId), (Vec<NameId>, Group)> = BTreeMap::new();
+    let mut merged: BTreeMap<(String, SiteId), (Vec<NameId>, LintGroup)> = BTreeMap::new();
     for ((name, site), group) in groups.0 {
         let common = names.function_of_several(site, model.trace_model.name(name), true);
         let (own_names, all) = merged.entry((common, site)).or_default();
@@ -92,11 +92,11 @@ pub fn named(model: &Model, names: &Names, lint: &'static Lint, groups: Groups) 
 
 /// Coroutines by name and place.
 #[derive(Debug, Default)]
-pub struct Groups(pub BTreeMap<(NameId, SiteId), Group>);
+pub struct Groups(pub BTreeMap<(NameId, SiteId), LintGroup>);
 
 /// Coroutines with the same name and place.
 #[derive(Debug, Default)]
-pub struct Group {
+pub struct LintGroup {
     coroutines: u64,
     ids: Vec<u32>,
     /// The figures.
@@ -130,7 +130,7 @@ impl Groups {
         is_exact: bool,
     ) {
         let group = self.0.entry((coroutine.name, site)).or_default();
-        group.merge(Group {
+        group.merge(LintGroup {
             coroutines: 1,
             ids: vec![coroutine.id.0],
             figures,
@@ -139,8 +139,8 @@ impl Groups {
     }
 }
 
-impl Group {
-    fn merge(&mut self, other: Group) {
+impl LintGroup {
+    fn merge(&mut self, other: LintGroup) {
         self.coroutines += other.coroutines;
         self.ids.extend(other.ids);
         self.ids.sort_unstable();

@@ -21,6 +21,6 @@ pub use lane::{Bar, BarStyle, bars, of_leaf, open, visible_marks, wakes};
 pub use marks::{By, RowMark};
 pub use population::{Member, ObservedPopulation, alive};
 pub use row::Row;
-pub use selection::{Group, Selection, pick};
+pub use selection::{RowGroup, ShownRows, pick};
 pub use threads::{ShownThreads, ThreadSpan};
 pub use track::{Piece, PieceKind, Track};

@@ -17,7 +17,7 @@ use crate::names::Names;
 use crate::text::units;
 use crate::text::xml::escape;
 use crate::time_scale::Scale;
-use crate::views::timeline::model::{self, Arrows, Member, Row, Selection, ShownThreads};
+use crate::views::timeline::model::{self, Arrows, Member, Row, ShownRows, ShownThreads};
 
 const STYLE: &str = include_str!("../../../assets/timeline.css");
 const SCRIPT: &str = concat!(
@@ -41,7 +41,7 @@ pub struct TimelineChart<'a> {
     /// The names of sites and coroutines.
     pub names: &'a Names,
     /// The shown coroutines.
-    pub selection: &'a Selection,
+    pub selection: &'a ShownRows,
     /// Their rows, in the same order.
     pub rows: &'a [Row],
     /// The wakes between rows.
@@ -91,7 +91,7 @@ pub fn draw(chart: &TimelineChart, title: Option<&str>) -> Result<Drawn> {
     })
 }
 
-fn about(selection: &Selection) -> String {
+fn about(selection: &ShownRows) -> String {
     let total = units::counted(selection.total, "coroutine");
     let subject = if selection.grouped {
         format!("{} of {total}", units::grouped(selection.shown() as u64))

@@ -31,7 +31,7 @@ pub fn page(page: &mut Page, why: &Why) -> io::Result<()> {
         below(page, "woken by", &[subject, blocker_text::done_by(waker)])?;
     }
     if let Some(by) = &why.thread_blocker {
-        below(page, "", &[format!("its thread {}", by.blocks())])?;
+        below(page, "", &[format!("its thread {}", by.describe())])?;
     }
     page.gap()?;
     page.line(&summary(why))

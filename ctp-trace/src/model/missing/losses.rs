@@ -1,4 +1,4 @@
-//! When threads lost records, which may have been of wakes.
+//! How many records threads lost, and when. A missing wake may be among the lost records.
 
 use crate::hash::Map;
 use crate::record::{Nanos, ProcessId, ThreadEvent};
@@ -19,8 +19,8 @@ pub struct ThreadLoss {
     pub records: u64,
 }
 
-/// Total losses of all threads. The records may have been of wakes, closes, locks, or events that may be
-/// known from elsewhere.
+/// The losses of all threads together. A lost record is that of a wake, a close, a lock or an event; the event may
+/// still have been read from its slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LostRecords {
     /// The number of losses that were counted.
@@ -29,6 +29,7 @@ pub struct LostRecords {
     pub or_more: bool,
 }
 
+/// The losses of a trace.
 #[derive(Clone, Debug, Default)]
 pub(in crate::model) struct Losses {
     /// The losses, latest last.
@@ -59,6 +60,7 @@ impl Losses {
         });
     }
 
+    /// The latest losses of threads of this process after `since`, one for each thread.
     pub(in crate::model) fn since(&self, process: ProcessId, since: Nanos) -> Vec<ThreadLoss> {
         let latest = self.latest.iter();
         let later = latest.filter(|loss| loss.process == process && since < loss.at);

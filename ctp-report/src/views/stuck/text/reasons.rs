@@ -267,7 +267,7 @@ pub fn thread_blockers(group: &Group) -> Option<String> {
         0 => String::new(),
         more => format!(", and others by {}", units::counted(more, "other")),
     };
-    Some(format!("{owner} {}{others}", first.blocks()))
+    Some(format!("{owner} {}{others}", first.describe()))
 }
 
 /// Says how many records were lost during the wait: a closing may be among them.

@@ -8,13 +8,13 @@ use ctp_trace::record::{Act, CoroutineId, EventKind, Nanos, Record, ThreadEvent,
 
 use super::arrows::{Arrow, Arrows};
 use super::row::Row;
-use super::selection::Selection;
+use super::selection::ShownRows;
 use crate::load::read_ahead;
 use crate::time_scale::Scale;
 
 /// Returns the rows of the selected coroutines, in the order of the selection, and the wakes
 /// between these coroutines.
-pub fn collect(mut reader: Reader<'_>, selection: &Selection, scale: &Scale) -> (Vec<Row>, Arrows) {
+pub fn collect(mut reader: Reader<'_>, selection: &ShownRows, scale: &Scale) -> (Vec<Row>, Arrows) {
     let members = selection.groups.iter().flat_map(|group| &group.members);
     let members: Vec<_> = members.collect();
     let count = members.len().max(1);

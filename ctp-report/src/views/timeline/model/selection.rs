@@ -27,7 +27,7 @@ const MAX_HIDDEN: usize = 5_000;
 
 /// The coroutines with the same verdict at the same site.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group {
+pub struct RowGroup {
     /// Where the coroutines are, or ended.
     pub site: SiteId,
     /// Their verdict.
@@ -45,9 +45,9 @@ pub struct Group {
 
 /// The shown coroutines, and the number of all coroutines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Selection {
+pub struct ShownRows {
     /// The group of the crashed coroutine, then the worst, then the largest.
-    pub groups: Vec<Group>,
+    pub groups: Vec<RowGroup>,
     /// Whether the groups have headings, because there are too many coroutines to show all.
     pub grouped: bool,
     /// How many coroutines lived in the shown time.
@@ -58,7 +58,7 @@ pub struct Selection {
     pub hidden: Vec<Member>,
 }
 
-impl Selection {
+impl ShownRows {
     /// How many coroutines are shown.
     pub fn shown(&self) -> usize {
         self.groups.iter().map(|group| group.members.len()).sum()
@@ -83,8 +83,8 @@ pub fn pick(
     observed: ObservedPopulation,
     scale: &Scale,
     crashed: Option<CoroutineId>,
-) -> Selection {
-    let mut groups: BTreeMap<(Verdict, SiteId), Group> = BTreeMap::new();
+) -> ShownRows {
+    let mut groups: BTreeMap<(Verdict, SiteId), RowGroup> = BTreeMap::new();
     for member in alive {
         if member.is_in(scale) {
             put(&mut groups, member);
@@ -102,9 +102,9 @@ pub fn pick(
     sample(groups.into_values().collect(), crashed)
 }
 
-fn put(groups: &mut BTreeMap<(Verdict, SiteId), Group>, member: Member) {
+fn put(groups: &mut BTreeMap<(Verdict, SiteId), RowGroup>, member: Member) {
     let key = (member.verdict, member.site);
-    let group = groups.entry(key).or_insert_with(|| Group {
+    let group = groups.entry(key).or_insert_with(|| RowGroup {
         site: member.site,
         verdict: member.verdict,
         count: 0,
@@ -121,7 +121,7 @@ fn put(groups: &mut BTreeMap<(Verdict, SiteId), Group>, member: Member) {
     group.members.push(member);
 }
 
-fn sample(mut groups: Vec<Group>, crashed: Option<CoroutineId>) -> Selection {
+fn sample(mut groups: Vec<RowGroup>, crashed: Option<CoroutineId>) -> ShownRows {
     let total = groups.iter().map(|group| group.count).sum();
     let grouped = MAX_UNGROUPED < total;
     let is_other = |member: &Member| Some(member.id) != crashed;
@@ -151,7 +151,7 @@ fn sample(mut groups: Vec<Group>, crashed: Option<CoroutineId>) -> Selection {
         hidden.truncate(MAX_HIDDEN);
         hidden.shrink_to_fit();
     }
-    Selection {
+    ShownRows {
         groups,
         grouped,
         total,
@@ -162,7 +162,7 @@ fn sample(mut groups: Vec<Group>, crashed: Option<CoroutineId>) -> Selection {
 
 /// Keeps a member of each group, then as many as the group should have, then as many as fit. The
 /// worst groups come first. Returns the other members.
-fn cut(groups: &mut [Group]) -> Vec<Member> {
+fn cut(groups: &mut [RowGroup]) -> Vec<Member> {
     let mut kept = vec![1; groups.len()];
     let mut room = MAX_ROWS.saturating_sub(groups.len());
     for is_full in [false, true] {
@@ -191,7 +191,7 @@ mod tests {
     use ctp_trace::record::ProcessId;
     use ctp_trace::verdict::Fact;
 
-    fn group(verdict: Verdict, site: u32, count: u32) -> Group {
+    fn group(verdict: Verdict, site: u32, count: u32) -> RowGroup {
         let member = |i: u32| Member {
             id: CoroutineId(1_000 * site + i),
             process: ProcessId(1),
@@ -204,7 +204,7 @@ mod tests {
             verdict,
             fact: Fact::Suspended,
         };
-        Group {
+        RowGroup {
             site: SiteId(site),
             verdict,
             count: u64::from(count),
@@ -253,7 +253,7 @@ mod tests {
     // CT-19: 10 000 coroutines are sampled, and each group has a row
     #[test]
     fn many_coroutines_are_sampled() {
-        let mut groups: Vec<Group> = (1..50).map(|i| group(Verdict::Waiting, i, 200)).collect();
+        let mut groups: Vec<RowGroup> = (1..50).map(|i| group(Verdict::Waiting, i, 200)).collect();
         groups.push(group(Verdict::Stuck, 99, 47));
         let selection = sample(groups, None);
         assert!(selection.grouped && selection.shown() <= MAX_ROWS);

@@ -7,7 +7,7 @@ use crate::findings::notes;
 use crate::text;
 use crate::text::xml::escape;
 use crate::time_scale::{Scale, Tick, UNITS};
-use crate::views::timeline::model::Group;
+use crate::views::timeline::model::RowGroup;
 
 /// The height of the time axis.
 pub const AXIS: u64 = 24;
@@ -194,7 +194,7 @@ fn mark(tick: &Tick, top: u64, bottom: u64) -> String {
 }
 
 /// Draws the heading of a group.
-pub fn heading(chart: &TimelineChart, group: &Group, y: u64) -> String {
+pub fn heading(chart: &TimelineChart, group: &RowGroup, y: u64) -> String {
     let (verdict, rest) = summary::heading(chart, group);
     let class = captions::class(group.verdict);
     let rest = escape(&text::cut(&rest, COLUMNS - 10));

@@ -10,7 +10,7 @@ use crate::load::exit_reason::exit_description;
 use crate::text;
 use crate::text::units::{counted, date, duration, grouped, moment};
 use crate::time_scale::Scale;
-use crate::views::timeline::model::{Group, Row};
+use crate::views::timeline::model::{Row, RowGroup};
 
 /// How many findings are shown.
 const MAX_FINDINGS: usize = 4;
@@ -79,13 +79,13 @@ fn alarms(chart: &TimelineChart) -> Vec<(&'static str, String)> {
         .collect()
 }
 
-fn finding(chart: &TimelineChart, group: &Group) -> String {
+fn finding(chart: &TimelineChart, group: &RowGroup) -> String {
     let (verdict, rest) = heading_words(chart, group);
     format!("{verdict}  {rest}, {}", since(group))
 }
 
 /// `since +0.59 s .. +0.61 s, for up to 11.8 s`.
-fn since(group: &Group) -> String {
+fn since(group: &RowGroup) -> String {
     let (first, last) = group.since;
     let age = duration(group.longest);
     if first == last {
@@ -99,7 +99,7 @@ fn since(group: &Group) -> String {
     }
 }
 
-fn heading_words(chart: &TimelineChart, group: &Group) -> (&'static str, String) {
+fn heading_words(chart: &TimelineChart, group: &RowGroup) -> (&'static str, String) {
     let at = chart.names.at(group.site).unwrap_or_default();
     let name = group
         .members
@@ -114,7 +114,7 @@ fn heading_words(chart: &TimelineChart, group: &Group) -> (&'static str, String)
 }
 
 /// The verdict of a group, and the rest of its heading.
-pub fn heading(chart: &TimelineChart, group: &Group) -> (&'static str, String) {
+pub fn heading(chart: &TimelineChart, group: &RowGroup) -> (&'static str, String) {
     let (verdict, rest) = heading_words(chart, group);
     let since = match group.verdict {
         Verdict::Over => String::new(),
