@@ -87,7 +87,7 @@ impl Coroutine {
     pub(super) fn contradiction(&self, after: &Event) -> Option<Contradiction> {
         let before = self.last.as_ref()?;
         let violation = violation(before, after)?;
-        let is_next = before.n.checked_add(1) == Some(after.n) && !after.after_filtered;
+        let is_next = after.follows(before);
         let is_trusted =
             self.dialect == Dialect::Extended && !self.account.inexact && !self.account.uncertain;
         if !is_next || !is_trusted {

@@ -149,10 +149,7 @@ impl Coroutine {
 
     /// Whether events between the latest known event and `event` are missing or filtered.
     pub(super) fn is_gap_before(&self, event: &Event) -> bool {
-        event.after_filtered
-            || self
-                .last
-                .is_none_or(|last| last.n.checked_add(1) != Some(event.n))
+        self.last.is_none_or(|last| !event.follows(&last))
     }
 
     /// How many events are missing between the latest known event, if there is one, and the next known event.
@@ -200,10 +197,7 @@ impl Coroutine {
     /// waited, and not before it was woken, if there was a single recorded wake. `None` if the preceding
     /// event is missing.
     pub(super) fn ready_before(&self, run: &Event) -> Option<Nanos> {
-        let from = self
-            .last
-            .as_ref()
-            .filter(|last| last.n.checked_add(1) == Some(run.n) && !run.after_filtered)?;
+        let from = self.last.as_ref().filter(|last| run.follows(last))?;
         match from.kind {
             EventKind::Birth => Some(from.at),
             EventKind::Suspend if run.wake_seen.wrapping_sub(from.wake_seen) == 1 => {

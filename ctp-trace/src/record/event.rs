@@ -101,6 +101,21 @@ impl Event {
     pub fn gives_out(&self) -> bool {
         self.kind == EventKind::Death && self.arg != 0
     }
+
+    /// Whether this is the next event after `previous`, so that none in between is lost or filtered.
+    #[inline]
+    pub fn follows(&self, previous: &Event) -> bool {
+        previous.n.checked_add(1) == Some(self.n) && !self.after_filtered
+    }
+
+    /// The number of lost events between `previous` and this event, or from the event with index `first` if there is
+    /// no previous event. `None` if this event is out of order.
+    #[inline]
+    pub fn gap_after(&self, previous: Option<&Event>, first: u64) -> Option<u64> {
+        let expected = previous.map_or(first, |previous| previous.n.saturating_add(1));
+        let expected = expected.saturating_add(self.after_filtered.into());
+        self.n.checked_sub(expected)
+    }
 }
 
 /// The caller of `wake()`, or the taker of a lock.
@@ -127,4 +142,33 @@ pub struct Wake {
     pub waker: Waker,
     /// When the coroutine was last woken.
     pub at: Nanos,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(n: u64, after_filtered: bool) -> Event {
+        Event {
+            n,
+            after_filtered,
+            ..Event::default()
+        }
+    }
+
+    #[test]
+    fn filtered_events_take_an_index_and_are_no_gap() {
+        let previous = event(4, false);
+        for (next, follows, gap) in [
+            (event(5, false), true, Some(0)),
+            (event(6, false), false, Some(1)),
+            (event(6, true), false, Some(0)),
+            (event(8, true), false, Some(2)),
+            (event(4, false), false, None),
+        ] {
+            assert_eq!(next.follows(&previous), follows, "{next:?}");
+            assert_eq!(next.gap_after(Some(&previous), 0), gap, "{next:?}");
+        }
+        assert_eq!(event(9, false).gap_after(None, 7), Some(2));
+    }
 }

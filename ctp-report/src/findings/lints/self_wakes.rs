@@ -143,10 +143,9 @@ impl OwnWakes {
 }
 
 fn is_next(coroutine: &Coroutine, event: &Event) -> bool {
-    !event.after_filtered
-        && coroutine.last.is_some_and(|last| {
-            last.kind == EventKind::Run && last.n.checked_add(1) == Some(event.n)
-        })
+    coroutine
+        .last
+        .is_some_and(|last| last.kind == EventKind::Run && event.follows(&last))
 }
 
 fn put(groups: &mut Groups, coroutine: Option<&Coroutine>, counts: &RoundCounts) {

@@ -22,7 +22,7 @@ impl End {
     /// The end of the coroutine's wait by this event, if the coroutine waited.
     pub fn of(coroutine: &Coroutine, event: &Event) -> Option<Self> {
         let suspend = last_suspend(coroutine)?;
-        let is_next = suspend.n.checked_add(1) == Some(event.n) && !event.after_filtered;
+        let is_next = event.follows(&suspend);
         let (at, outcome) = match event.kind {
             EventKind::Run if is_next => (Some(event.at), "resumed"),
             EventKind::Death if is_next => (Some(event.at), "dropped"),

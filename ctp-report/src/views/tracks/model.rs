@@ -96,7 +96,7 @@ impl<'a> Tracks<'a> {
 
     fn event(&mut self, coroutine: &Coroutine, event: &Event, sink: &mut dyn TrackSink) {
         match &coroutine.last {
-            Some(last) if last.n.checked_add(1) == Some(event.n) && !event.after_filtered => {
+            Some(last) if event.follows(last) => {
                 self.span(coroutine, last, event, sink);
             }
             Some(last) => self.gap(coroutine, last, event, sink),

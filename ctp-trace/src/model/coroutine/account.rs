@@ -100,9 +100,7 @@ impl Account {
     /// flight recorder's events before the first event that it kept are not missing.
     #[inline]
     pub(super) fn gap_before(&self, event: &Event, last: Option<&Event>) -> Option<u64> {
-        let expected = last.map_or(self.earlier, |last| last.n.saturating_add(1));
-        let expected = expected.saturating_add(event.after_filtered.into());
-        event.n.checked_sub(expected)
+        event.gap_after(last, self.earlier)
     }
 
     /// The number of lost events that are in no gap, once the trace has these final counts.

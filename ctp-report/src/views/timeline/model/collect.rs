@@ -53,7 +53,7 @@ impl Table {
         match record {
             Record::Event(event) => {
                 if let Some(&place) = self.places.get(&event.coroutine) {
-                    self.rows[place].event(event, scale);
+                    self.rows[place].add_event(event, scale);
                     let waits = event.kind == EventKind::Suspend;
                     self.awaited[place] = waits.then_some(event.arg);
                 }

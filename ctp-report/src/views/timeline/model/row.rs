@@ -103,13 +103,9 @@ impl Row {
     }
 
     /// Adds the next event of the coroutine.
-    pub fn event(&mut self, event: &Event, scale: &Scale) {
-        let expected = self
-            .last
-            .map_or(self.earlier, |last| last.n.saturating_add(1));
-        let expected = expected.saturating_add(event.after_filtered.into());
+    pub fn add_event(&mut self, event: &Event, scale: &Scale) {
         self.events.0 += 1;
-        if let Some(gap) = event.n.checked_sub(expected) {
+        if let Some(gap) = event.gap_after(self.last.as_ref(), self.earlier) {
             self.events.1 = self.events.1.saturating_add(gap);
             let activity = match gap {
                 // The activity in between is unknown, although no event was lost.

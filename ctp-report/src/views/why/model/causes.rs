@@ -168,9 +168,9 @@ impl Causes {
 
 impl Head {
     fn begin(&mut self, event: &Event) {
-        let wait = self.last.filter(|last| {
-            last.n.checked_add(1) == Some(event.n) && last.kind == EventKind::Suspend
-        });
+        let wait = self
+            .last
+            .filter(|last| last.kind == EventKind::Suspend && event.follows(last));
         let cause = self.cause.take().filter(|cause| cause.at <= event.at);
         let before = cause.as_ref().and_then(|cause| cause.run.as_ref());
         let run = Rc::new(Run {
