@@ -4,6 +4,7 @@ mod columns;
 mod distinct;
 mod escape;
 mod layout;
+mod numbered;
 mod page;
 pub mod table;
 pub mod units;
@@ -16,6 +17,7 @@ pub use columns::columns;
 pub use distinct::shortened;
 pub use escape::{bound, escape, escape_bytes, shell_word};
 pub use layout::{FEW, capitalized, cut, cut_middle, few, spread};
+pub use numbered::NumberedTexts;
 pub use page::{ContextLines, Links, Page, Sections};
 pub use width::Width;
 #[cfg(feature = "top")]

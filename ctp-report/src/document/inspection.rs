@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::evidence::coroutine_stacks::WaitingStack;
 use crate::evidence::inspected::cpp::{self, FunctionFrames};
 use crate::evidence::inspected::threads::ThreadStack;
-use crate::evidence::inspected::{TaskGroup, kind_word, owners, site, state_word, words};
+use crate::evidence::inspected::{TaskGroup, kind_word, owners, site, words};
 use crate::load::Model;
 use crate::names::Label;
 use crate::text;
@@ -88,7 +88,7 @@ fn of_group(group: &TaskGroup, is_core_file: bool) -> Value {
         "name": site::name_of(task),
         "count": group.tasks.len(),
         "ids": group.ids(),
-        "state": state_word(task.state),
+        "state": task.state.word(),
         "wakers": task.wakers,
         "waker_holders": task.waker_holders.iter().map(words::holder_word).collect::<Vec<_>>(),
         "frames": group.tasks[0].stack.map(frames).unwrap_or_default(),

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 use ctp_trace::model::JudgedTask;
-use ctp_trace::record::{InspectedTask, TaskKind, TaskState};
+use ctp_trace::record::{InspectedTask, TaskKind};
 use ctp_trace::verdict::Verdict;
 use ctp_trace::verdict::inspected::{InspectedJudgement, InspectedReason};
 
@@ -55,7 +55,7 @@ pub fn filter(judged: &mut Vec<JudgedTask>, filter: &Filter) {
             at: site.at().as_deref(),
             name: &site::name_of(task),
             thread: (0 < task.polled_by).then_some(task.polled_by.into()),
-            states: [member.judgement.verdict.word(), state_word(task.state)],
+            states: [member.judgement.verdict.word(), task.state.word()],
             since: None,
         })
     });
@@ -77,7 +77,7 @@ pub fn groups<'m>(judged: Vec<JudgedTask<'m>>, ignore: &Ignore) -> Vec<TaskGroup
             stack => stack.to_string(),
         };
         let task = member.task;
-        let words = (kind_word(task.kind), state_word(task.state));
+        let words = (kind_word(task.kind), task.state.word());
         let key = (verdict, reason, words.0, words.1, stack);
         let group = groups.entry(key).or_insert_with(|| TaskGroup {
             tasks: Vec::new(),
@@ -111,26 +111,10 @@ impl<'m> TaskGroup<'m> {
     }
 }
 
-/// The word for the kind of a task.
+/// The word for the kind of a task. A future that belongs to no runtime is a `future`.
 pub fn kind_word(kind: TaskKind) -> &'static str {
     match kind {
-        TaskKind::Tokio => "tokio",
-        TaskKind::Blocking => "blocking",
-        TaskKind::AsyncTask => "async-task",
-        TaskKind::Cpp => "c++20",
-        TaskKind::Boxed => "boxed",
-        _ => "future",
-    }
-}
-
-/// The word for the state of a task.
-pub fn state_word(state: TaskState) -> &'static str {
-    match state {
-        TaskState::Idle => "idle",
-        TaskState::Running => "running",
-        TaskState::Notified => "notified",
-        TaskState::Finished => "finished",
-        TaskState::NotStarted => "not started",
-        _ => "cancelled",
+        TaskKind::BlockOn | TaskKind::Child => "future",
+        kind => kind.word(),
     }
 }

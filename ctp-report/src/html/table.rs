@@ -4,11 +4,11 @@
 //! texts. The script finds the matches of a search among the distinct texts first. Text number 0 is empty
 //! and stands for a text that is not known.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::text::units;
+use crate::text::{NumberedTexts, units};
 
 /// What the values of a column are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -56,12 +56,10 @@ pub enum Value {
 pub struct Table {
     /// `coroutine` or `task`.
     row: &'static str,
-    texts: Vec<String>,
+    texts: NumberedTexts,
     columns: Vec<Column>,
     /// Source excerpts by the number of the text that names the place.
     sources: BTreeMap<u64, String>,
-    #[serde(skip)]
-    numbers: HashMap<String, u64>,
     #[serde(skip)]
     rows: u64,
 }
@@ -76,12 +74,13 @@ impl Table {
             is_shown: *is_shown,
             values: Vec::new(),
         });
+        let mut texts = NumberedTexts::default();
+        texts.number(String::new());
         Table {
             row,
-            texts: vec![String::new()],
+            texts,
             columns: columns.collect(),
             sources: BTreeMap::new(),
-            numbers: HashMap::new(),
             rows: 0,
         }
     }
@@ -111,12 +110,7 @@ impl Table {
 
     /// The number of a text.
     fn number(&mut self, text: String) -> u64 {
-        let next = self.texts.len() as u64;
-        let texts = &mut self.texts;
-        *self.numbers.entry(text).or_insert_with_key(|text| {
-            texts.push(text.clone());
-            next
-        })
+        self.texts.number(text) as u64
     }
 
     /// What a row is.

@@ -6,7 +6,7 @@ use super::table::{Definition, Kind, Table, Value};
 use crate::config::StuckView;
 use crate::config::filter::Filter;
 use crate::evidence::inspected::site::name_of;
-use crate::evidence::inspected::{filter, groups, kind_word, owners, state_word, wakers, words};
+use crate::evidence::inspected::{filter, groups, kind_word, owners, wakers, words};
 use crate::load::Model;
 use crate::names::Names;
 use crate::names::source::{self, paths};
@@ -68,7 +68,7 @@ fn add(
         function.into(),
         place.clone().into(),
         Value::Text(words::waits(&[task], None).join(", ")),
-        state_word(task.state).into(),
+        task.state.word().into(),
         Value::Text(name_of(task)),
         member.judgement.reason.word().into(),
         awaited_by.into(),

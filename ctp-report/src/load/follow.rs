@@ -12,7 +12,7 @@ use ctp_trace::record::Record;
 use ctp_trace::{Completeness, Reader, Source};
 
 use super::model::{Model, Reading};
-use super::opened::{Opened, TraceFile, next_data};
+use super::opened::{Opened, TraceFile, next_data, read_within};
 use super::{Allowance, Input, is_written, name, open_file};
 use crate::config::Config;
 
@@ -54,9 +54,7 @@ impl Source for GrowingFile {
     }
 
     fn read_at(&self, offset: u64, room: &mut [u8]) -> usize {
-        let rest = self.length().saturating_sub(offset);
-        let requested = usize::try_from(rest).unwrap_or(room.len()).min(room.len());
-        ctp_trace::read_file_at(&self.file, offset, &mut room[..requested])
+        read_within(&self.file, self.length(), offset, room)
     }
 
     fn next_data(&self, offset: u64) -> u64 {

@@ -167,14 +167,19 @@ impl Source for &TraceFile {
     }
 
     fn read_at(&self, offset: u64, room: &mut [u8]) -> usize {
-        let rest = self.length.saturating_sub(offset);
-        let requested = usize::try_from(rest).unwrap_or(room.len()).min(room.len());
-        ctp_trace::read_file_at(&self.file, offset, &mut room[..requested])
+        read_within(&self.file, self.length, offset, room)
     }
 
     fn next_data(&self, offset: u64) -> u64 {
         next_data(&self.file, offset).unwrap_or(self.length)
     }
+}
+
+/// Reads from an offset, but nothing beyond the first `length` bytes of the file. Returns the number of bytes read.
+pub fn read_within(file: &File, length: u64, offset: u64, room: &mut [u8]) -> usize {
+    let rest = length.saturating_sub(offset);
+    let requested = usize::try_from(rest).unwrap_or(room.len()).min(room.len());
+    ctp_trace::read_file_at(file, offset, &mut room[..requested])
 }
 
 /// The offset of the first byte from `offset` on that is not in a hole of the file. `None` if no data is stored

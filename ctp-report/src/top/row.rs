@@ -4,7 +4,6 @@ use ctp_trace::model::{Coroutine, JudgedTask, TraceModel};
 use ctp_trace::record::{AwaitStackId, CoroutineId, Nanos, SiteId, TaskId, TaskState};
 use ctp_trace::verdict::{Fact, Verdict};
 
-use crate::evidence::inspected::state_word;
 use crate::text::units;
 
 /// What a row stands for.
@@ -71,7 +70,7 @@ impl RowState {
     pub fn word(self) -> &'static str {
         match self {
             RowState::Coroutine(fact) => fact.word(),
-            RowState::Task(state) => state_word(state),
+            RowState::Task(state) => state.word(),
         }
     }
 

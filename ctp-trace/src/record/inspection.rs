@@ -155,6 +155,21 @@ pub enum TaskKind {
     Boxed,
 }
 
+impl TaskKind {
+    /// The word for this kind in dumps and documents.
+    pub fn word(self) -> &'static str {
+        match self {
+            TaskKind::Tokio => "tokio",
+            TaskKind::BlockOn => "block_on",
+            TaskKind::Blocking => "blocking",
+            TaskKind::Child => "child",
+            TaskKind::AsyncTask => "async-task",
+            TaskKind::Cpp => "c++20",
+            TaskKind::Boxed => "boxed",
+        }
+    }
+}
+
 /// What holds a boxed future.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -187,6 +202,20 @@ pub enum TaskState {
     Finished,
     /// Was never polled.
     NotStarted,
+}
+
+impl TaskState {
+    /// The word for this state in dumps and documents.
+    pub fn word(self) -> &'static str {
+        match self {
+            TaskState::Idle => "idle",
+            TaskState::Running => "running",
+            TaskState::Notified => "notified",
+            TaskState::Cancelled => "cancelled",
+            TaskState::Finished => "finished",
+            TaskState::NotStarted => "not started",
+        }
+    }
 }
 
 /// What holds a waker of a task.

@@ -8,7 +8,7 @@ use ctp_trace::record::{AwaitStack, Nanos, TaskKind};
 use crate::evidence::coroutine_stacks::WaitingStack;
 use crate::evidence::inspected::site::{label_of, name_of, suspension};
 use crate::evidence::inspected::threads::ThreadStack;
-use crate::evidence::inspected::{TaskGroup, owners, state_word, words};
+use crate::evidence::inspected::{TaskGroup, owners, words};
 use crate::names::Label;
 use crate::names::call_stacks::CallFrame;
 use crate::names::source::paths;
@@ -90,7 +90,7 @@ fn of_tasks(group: &TaskGroup, threads: &[ThreadStack]) -> StackGroup {
         name: name_of(task),
         state: format!(
             "{}, {} {}",
-            state_word(task.state),
+            task.state.word(),
             judgement.verdict.word(),
             judgement.reason.word()
         ),

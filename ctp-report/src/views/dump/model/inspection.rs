@@ -2,7 +2,7 @@
 
 use ctp_trace::record::{
     AwaitFrame, AwaitStack, HeldLock, InspectedTask, InspectedThread, Inspection, InspectionEnd,
-    Record, Resource, TaskKind, TaskOwner, TaskState, TaskWait, ThreadRole, WakerHolder,
+    Record, Resource, TaskKind, TaskOwner, TaskWait, ThreadRole, WakerHolder,
 };
 use serde_json::{Value, json};
 
@@ -76,12 +76,12 @@ fn task_fields(task: &InspectedTask) -> Vec<Field> {
     let mut fields = vec![
         ("id", task.id.0.into()),
         ("process", task.process.0.into()),
-        ("kind", task_kind(task.kind).into()),
+        ("kind", task.kind.word().into()),
         ("address", address(task.address)),
         ("runtime_id", task.runtime_id.into()),
         ("name", escape(&task.name).into()),
         ("spawned_at", spawned_at.into()),
-        ("state", task_state(task.state).into()),
+        ("state", task.state.word().into()),
         ("wakers", task.wakers.into()),
         (
             "waker_holders",
@@ -109,31 +109,6 @@ fn owner(owner: &TaskOwner) -> String {
         TaskOwner::Static(path) => format!("static {}", escape(path)),
         TaskOwner::Thread(tid) => format!("tid {tid}"),
         _ => "unknown".to_owned(),
-    }
-}
-
-fn task_kind(kind: TaskKind) -> &'static str {
-    match kind {
-        TaskKind::Tokio => "tokio",
-        TaskKind::BlockOn => "block_on",
-        TaskKind::Blocking => "blocking",
-        TaskKind::Child => "child",
-        TaskKind::AsyncTask => "async-task",
-        TaskKind::Cpp => "c++20",
-        TaskKind::Boxed => "boxed",
-        _ => "unknown",
-    }
-}
-
-fn task_state(state: TaskState) -> &'static str {
-    match state {
-        TaskState::Idle => "idle",
-        TaskState::Running => "running",
-        TaskState::Notified => "notified",
-        TaskState::Cancelled => "cancelled",
-        TaskState::Finished => "finished",
-        TaskState::NotStarted => "not started",
-        _ => "unknown",
     }
 }
 

@@ -1,12 +1,10 @@
 //! The coroutines that have no row, in compact form. The script draws those that a search finds.
 
-use std::collections::HashMap;
-
 use serde::Serialize;
 
 use super::{TimelineChart, captions};
-use crate::text;
 use crate::text::units::grouped;
+use crate::text::{self, NumberedTexts};
 use crate::views::timeline::model::Member;
 
 /// How many characters a text may have.
@@ -15,11 +13,9 @@ const MAX_COLUMNS: usize = 120;
 /// The coroutines, as the script reads them. Each distinct text is stored once.
 #[derive(Debug, Default, Serialize)]
 struct Hidden {
-    texts: Vec<String>,
+    texts: NumberedTexts,
     /// For each coroutine: the numbers of five texts, the id, and three places on the time axis.
     rows: Vec<[u64; 9]>,
-    #[serde(skip)]
-    numbers: HashMap<String, u64>,
 }
 
 /// Returns the element with the data, if any coroutine is hidden.
@@ -72,14 +68,8 @@ impl Hidden {
             .push([name, place, function, end, class, id, born, since, until]);
     }
 
-    /// The number of a text.
+    /// The number of a text, which is shortened.
     fn number(&mut self, text: String) -> u64 {
-        let text = text::cut_middle(&text, MAX_COLUMNS);
-        let next = self.texts.len() as u64;
-        let texts = &mut self.texts;
-        *self.numbers.entry(text).or_insert_with_key(|text| {
-            texts.push(text.clone());
-            next
-        })
+        self.texts.number(text::cut_middle(&text, MAX_COLUMNS)) as u64
     }
 }
