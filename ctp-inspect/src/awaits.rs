@@ -40,7 +40,7 @@ use facts::TypeFacts;
 use known::{Known, known};
 use leaf::Awaited;
 use pages::{PagePool, Pages};
-use view::{Value, View};
+use view::{TargetView, TypedValue};
 use waker::{Registered, WakerOwner};
 use walk::AwaitWalk;
 
@@ -201,7 +201,7 @@ impl AwaitReader {
 
     fn read(
         &self,
-        view: &View<'_>,
+        view: &TargetView<'_>,
         task: TaskFuture,
         of: TypeRef,
         tasks: &dyn Fn(u64) -> Option<TaskId>,
@@ -217,8 +217,8 @@ impl AwaitReader {
     /// upper limit of their number; `None` if that is unknown.
     fn walk(
         &self,
-        view: &View<'_>,
-        future: Value,
+        view: &TargetView<'_>,
+        future: TypedValue,
         owner: (WakerOwner, Option<u32>),
         tasks: &dyn Fn(u64) -> Option<TaskId>,
     ) -> TaskAwaits {
@@ -232,8 +232,8 @@ impl AwaitReader {
         found
     }
 
-    fn view<'v>(&'v self, pages: &'v Pages<'v>) -> View<'v> {
-        View {
+    fn view<'v>(&'v self, pages: &'v Pages<'v>) -> TargetView<'v> {
+        TargetView {
             types: &self.types,
             pages,
             facts: &self.facts,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread;
 
 use ctp_nostd::layout::{CHANGING, Slot, Station};
-use ctp_nostd::slot::{self, Epoch, Snapshot, Tail, event_of, final_seq};
+use ctp_nostd::slot::{self, Epoch, SlotReading, Tail, event_of, final_seq};
 use ctp_nostd::{Memory, Platform, Region, Wait};
 
 const CROSSING: u64 = 1 << 32;
@@ -47,7 +47,7 @@ fn no_wrong_sequence_is_accepted_at_the_crossing() {
         });
         let (mut latest, mut seen) = (0, [0, 0]);
         while !is_over.load(Ordering::Acquire) {
-            if let Snapshot::Whole(seq, epoch) = slot::snapshot(&slot) {
+            if let SlotReading::Whole(seq, epoch) = slot::read(&slot) {
                 let n = event_of(0, seq);
                 assert_eq!((epoch, final_seq(n)), (event(n), seq));
                 assert!(latest <= seq, "{seq:x} after {latest:x}");
@@ -144,8 +144,8 @@ fn head_and_times_are_read_whole_at_the_crossing() {
     });
     // The end of the coroutine is its last event.
     assert_eq!(head, CROSSING + rounds + 1);
-    match slot::snapshot(station.slot_of(head - 2)) {
-        Snapshot::Whole(seq, epoch) => {
+    match slot::read(station.slot_of(head - 2)) {
+        SlotReading::Whole(seq, epoch) => {
             assert_eq!((seq, epoch.arg), (final_seq(head - 2), 3));
         }
         other => panic!("{other:?}"),

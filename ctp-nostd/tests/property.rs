@@ -11,7 +11,7 @@ use ctp_nostd::dialect::{self, Dialect, Fetched};
 use ctp_nostd::layout::{Compact, MAGIC, Slot, Station};
 use ctp_nostd::site::SiteWord;
 use ctp_nostd::slot::{
-    self, Epoch, Snapshot, Tail, event_in, event_of, final_seq, final_seq_in, index_in, index_of,
+    self, Epoch, SlotReading, Tail, event_in, event_of, final_seq, final_seq_in, index_in, index_of,
 };
 use ctp_nostd::{Region, wake};
 use ctp_trace::verdict::wakes_since;
@@ -309,7 +309,7 @@ proptest! {
         image.word(index_of(n), SEQ).store(before, Ordering::Relaxed);
         let found: &Slot = image.station().slot_of(n);
         slot::publish(found, n, &epoch(3));
-        prop_assert_eq!(slot::snapshot(found), Snapshot::Whole(final_seq(n), epoch(3)));
+        prop_assert_eq!(slot::read(found), SlotReading::Whole(final_seq(n), epoch(3)));
         prop_assert_eq!(image.word(index_of(n), SEQ).load(Ordering::Relaxed), 2 * (n / 8) + 2);
     }
 

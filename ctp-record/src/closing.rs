@@ -26,7 +26,7 @@ use crate::output::backlog::Backlog;
 
 /// The content of the closing lines.
 #[derive(Clone, Debug)]
-pub struct Closing<'c> {
+pub struct ClosingLines<'c> {
     /// The name of the program or of the dump.
     pub subject: String,
     /// The trace.
@@ -108,10 +108,10 @@ pub struct SnapshotExtent {
     pub ended_before: u64,
 }
 
-impl<'c> Closing<'c> {
+impl<'c> ClosingLines<'c> {
     /// The closing lines of a trace of which only the end record is known so far.
     pub fn new(subject: String, output: &'c Path, end: End, counters: Counters) -> Self {
-        Closing {
+        ClosingLines {
             subject,
             output,
             end,
@@ -404,13 +404,13 @@ fn signal_name(number: i32) -> String {
 mod tests {
     use super::*;
 
-    fn of(end: End) -> Closing<'static> {
-        Closing::new("app".to_owned(), Path::new("x"), end, Counters::default())
+    fn of(end: End) -> ClosingLines<'static> {
+        ClosingLines::new("app".to_owned(), Path::new("x"), end, Counters::default())
     }
 
     #[test]
     fn full_buffers_are_reported_in_records() {
-        let closing = Closing {
+        let closing = ClosingLines {
             totals: Totals {
                 lanes: 1,
                 crowded_out: 41_710,
@@ -427,7 +427,7 @@ mod tests {
 
     #[test]
     fn coroutines_left_in_totals_only_were_recorded() {
-        let closing = Closing {
+        let closing = ClosingLines {
             snapshot: SnapshotExtent {
                 window: None,
                 ended_before: 1_001,
@@ -460,7 +460,7 @@ mod tests {
             events: 32,
             ..End::default()
         };
-        let closing = Closing {
+        let closing = ClosingLines {
             foreign: 4,
             totals: Totals {
                 summed_up: 9_570,
@@ -475,7 +475,7 @@ mod tests {
         let own = "4 coroutines, 9 602 events (32 kept: the latest 8 of each coroutine, \
                    since this probe keeps no totals), 0 lost, 0 refused";
         assert_eq!(closing.what_was_recorded(), own);
-        let ours = Closing {
+        let ours = ClosingLines {
             foreign: 0,
             event_cost: Some(Duration::from_nanos(20)),
             ..closing

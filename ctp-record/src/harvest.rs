@@ -61,7 +61,7 @@ pub(crate) use sites::SiteTable;
 pub(crate) use stacks::StackWait;
 pub use station_coroutine::StationCoroutine;
 use stop::Stop;
-use summary::Summary;
+use summary::SummarySchedule;
 pub use totals::Totals;
 
 /// Where records go.
@@ -101,7 +101,7 @@ pub struct Harvest {
     events: EventBatch,
     since_full_scan: SinceFullScan,
     /// Set if totals are recorded instead of history.
-    summary: Option<Summary>,
+    summary: Option<SummarySchedule>,
     /// The number of this memory among those of the recording. Set for a flight recorder: then only
     /// snapshots read the lanes.
     flight_memory: Option<u32>,

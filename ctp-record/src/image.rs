@@ -18,7 +18,7 @@ use ctp_nostd::{Refused, Region};
 use ctp_trace::record::{Module, Nanos, Process, ProcessId, Record};
 use object::{BinaryFormat, Object as _, ObjectSegment as _, SegmentFlags};
 
-use crate::cli::config::Image;
+use crate::cli::config::DumpFile;
 use crate::error::{Error, ImageError, StartError};
 use crate::harvest::{Outside, Sink, StationProcess, TraceNumbers};
 use crate::memory::shm::Copy;
@@ -48,7 +48,7 @@ pub struct FoundMemory {
 ///
 /// # Errors
 /// The dump cannot be read, holds no memory, or holds a damaged memory.
-pub fn load(image: &Image) -> Result<FoundMemory, Error> {
+pub fn load(image: &DumpFile) -> Result<FoundMemory, Error> {
     let dump =
         bytes_of(&image.dump).map_err(|error| ImageError::Input(image.dump.clone(), error))?;
     match memory_in(&dump) {

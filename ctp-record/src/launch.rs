@@ -57,7 +57,7 @@ enum RunningProcess {
 
 /// How the program ended.
 #[derive(Clone, Copy, Debug)]
-pub struct Ended {
+pub struct ProgramEnd {
     /// The exit status. `None` for a program that the recorder did not launch.
     status: Option<ExitStatus>,
 }
@@ -170,12 +170,12 @@ impl Running {
     ///
     /// # Errors
     /// A system call fails.
-    pub fn ended(&mut self) -> io::Result<Option<Ended>> {
+    pub fn ended(&mut self) -> io::Result<Option<ProgramEnd>> {
         let status = match &mut self.process {
             RunningProcess::Launched(child) => child.try_wait()?.map(Some),
             RunningProcess::Found(_) => is_readable(&self.handle)?.then_some(None),
         };
-        Ok(status.map(|status| Ended { status }))
+        Ok(status.map(|status| ProgramEnd { status }))
     }
 }
 
@@ -191,7 +191,7 @@ impl AsFd for Running {
     }
 }
 
-impl Ended {
+impl ProgramEnd {
     /// The reason for the end of the recording.
     pub fn exit_reason(self) -> ExitReason {
         let Some(status) = self.status else {

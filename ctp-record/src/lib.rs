@@ -32,7 +32,7 @@ mod session;
 
 pub use cli::args::{Args, print_error_or_help};
 pub use cli::config::{
-    Config, Core, Flight, GdbServer, HowLong, Image, Inspect, Launch, Mode, Verbosity,
+    Config, Core, DumpFile, Flight, GdbServer, HowLong, Inspect, Launch, Mode, Verbosity,
 };
 pub use error::{ControlError, Error, ImageError, InspectError, LiveError, StartError, TraceError};
 pub use flight::{FlightHistory, RecordingEnd, SnapshotSummary, last_snapshot_of, snapshot_of};

@@ -20,7 +20,7 @@ mod search;
 mod shape;
 mod source;
 
-use crate::cli::config::{Config, GdbServer, Image};
+use crate::cli::config::{Config, DumpFile, GdbServer};
 use crate::error::Error;
 use crate::image::Firmware;
 use file::SimulatorFile;
@@ -33,7 +33,7 @@ pub use source::SourceError;
 ///
 /// # Errors
 /// No coroutine was recorded, or the trace could not be written.
-pub fn follow(config: &Config, image: &Image) -> Result<u8, Error> {
+pub fn follow(config: &Config, image: &DumpFile) -> Result<u8, Error> {
     let firmware = Firmware::of_elf(image.elf.as_ref())?;
     let source = SimulatorFile::open(&image.dump)?;
     recording::record(config, firmware, source)

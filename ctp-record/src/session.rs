@@ -36,12 +36,12 @@ use crate::crash::Crashes;
 use crate::flight::SnapshotInput;
 use crate::harvest::Sink as _;
 use crate::launch::signals::Signals;
-use crate::launch::{Ended, Running};
+use crate::launch::{ProgramEnd, Running};
 use crate::memory::calibrate::Calibrator;
 use crate::memory::clock::Clock;
 use crate::memory::memory_set::MemorySet;
 use crate::monitor::inspections::Inspections;
-use crate::monitor::status::{EventStore, Progress, Status};
+use crate::monitor::status::{EventStore, StatusFigures, StatusLine};
 use crate::monitor::stuck_monitor::StuckMonitor;
 use crate::observe::Observations;
 use crate::output::backlog::Backlog;
@@ -90,7 +90,7 @@ pub struct Session<'s> {
     /// Marks times before which the trace is complete. `None` without history, and for a flight recorder.
     pub watermark: Option<Watermark>,
     /// The status line.
-    pub status: Option<Status>,
+    pub status: Option<StatusLine>,
     /// The trace's clock.
     pub clock: Clock,
     /// The user's options.
@@ -124,7 +124,7 @@ pub struct SoFar {
     /// The latest time at which the programs were known to live.
     pub liveness: Liveness,
     /// The program's exit reason and its time.
-    pub ended: Option<(Ended, Nanos)>,
+    pub ended: Option<(ProgramEnd, Nanos)>,
     /// Processes that were not admitted, got no memory, or asked too late.
     pub turned_away: TurnedAway,
     /// The input of the final snapshot, if there will be one.
@@ -237,7 +237,7 @@ impl Session<'_> {
         let Some(status) = &self.status else {
             return;
         };
-        status.show(Progress {
+        status.show(StatusFigures {
             events,
             events_per_s: self.so_far.rate.per_second(at_ns, events),
             lost: self.regions.totals().lost,

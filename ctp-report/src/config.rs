@@ -320,7 +320,7 @@ pub struct FlameView {
     /// File of the folded stacks; `-` is standard output.
     pub folded: Option<PathBuf>,
     /// What the widths mean.
-    pub by: By,
+    pub by: FlameWidth,
     /// The title, if not the default.
     pub title: Option<String>,
 }
@@ -469,7 +469,7 @@ pub enum SiteField {
 
 /// What the widths in a flame graph mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum By {
+pub enum FlameWidth {
     /// Time spent waiting.
     #[default]
     Wait,

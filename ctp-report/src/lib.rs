@@ -62,12 +62,12 @@ mod time_scale;
 
 pub use config::rules;
 pub use config::{
-    By, CheckView, Config, CtfView, Detail, DiffView, ExportView, FlameView, Format, HtmlView,
-    LeastChange, ManPages, ProfileFormat, ProfileView, SiteField, SitesView, Sort, StacksView,
-    StuckView, TableFormat, TablesView, TimelineView, TopSort, TopView, TrackFormat, TracksView,
-    View, WhyView,
+    CheckView, Config, CtfView, Detail, DiffView, ExportView, FlameView, FlameWidth, Format,
+    HtmlView, LeastChange, ManPages, ProfileFormat, ProfileView, SiteField, SitesView, Sort,
+    StacksView, StuckView, TableFormat, TablesView, TimelineView, TopSort, TopView, TrackFormat,
+    TracksView, View, WhyView,
 };
-pub use findings::gate::Status;
+pub use findings::gate::ReportStatus;
 pub use load::memory::end_when_too_large;
 pub use run::{is_broken_pipe, run};
 pub use text::Width;

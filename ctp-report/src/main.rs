@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anstream::{AutoStream, ColorChoice};
 use ctp_report::pager::Pager;
-use ctp_report::{Config, Status, cli};
+use ctp_report::{Config, ReportStatus, cli};
 use ctp_trace::escape::escaped;
 
 fn main() -> ExitCode {
@@ -16,9 +16,9 @@ fn main() -> ExitCode {
     };
     ctp_report::end_when_too_large();
     match run(&config) {
-        Ok(Status::Fine) => ExitCode::SUCCESS,
-        Ok(Status::CheckFailed) => ExitCode::from(3),
-        Ok(Status::Incomplete(why)) => {
+        Ok(ReportStatus::Fine) => ExitCode::SUCCESS,
+        Ok(ReportStatus::CheckFailed) => ExitCode::from(3),
+        Ok(ReportStatus::Incomplete(why)) => {
             complain(&why);
             ExitCode::from(4)
         }
@@ -35,7 +35,7 @@ fn complain(what: &str) {
     let _ = writeln!(io::stderr(), "ctp-report: {}", escaped(what));
 }
 
-fn run(config: &Config) -> anyhow::Result<Status> {
+fn run(config: &Config) -> anyhow::Result<ReportStatus> {
     let pager = Pager::prepare().filter(|_| config.has_pager);
     let out: Box<dyn Write> = match pager {
         Some(pager) => Box::new(pager),

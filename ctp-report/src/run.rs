@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anyhow::Result;
 
 use crate::config::{Config, ManPages, View};
-use crate::findings::gate::Status;
+use crate::findings::gate::ReportStatus;
 use crate::views::{
     check, diff, dump, export, flame, histogram, last_words, sites, stacks, stuck, timeline,
     tracks, tree, why,
@@ -16,7 +16,7 @@ use crate::{ctf, html, output, tables, top};
 ///
 /// # Errors
 /// If the trace cannot be read, or `out` or a file cannot be written.
-pub fn run(config: &Config, out: &mut dyn Write) -> Result<Status> {
+pub fn run(config: &Config, out: &mut dyn Write) -> Result<ReportStatus> {
     match &config.view {
         View::Fixed(text) => out.write_all(text)?,
         View::ManPages(manual) => write_pages(manual, out)?,
@@ -40,7 +40,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<Status> {
         View::Tables(view) => tables::show(config, view, out)?,
         View::Ctf(view) => ctf::show(config, view, out)?,
     }
-    Ok(Status::Fine)
+    Ok(ReportStatus::Fine)
 }
 
 fn write_pages(manual: &ManPages, out: &mut dyn Write) -> Result<()> {

@@ -48,7 +48,7 @@ use serde_json::json;
 use crate::config::{Config, TopView};
 use crate::document;
 use crate::evidence::inspected::check_filter;
-use crate::load::follow::{Followed, Progress};
+use crate::load::follow::{Followed, TraceProgress};
 use crate::terminal;
 use line::EntryText;
 use order::Order;
@@ -120,7 +120,7 @@ fn once(
     (signals, out): (&Signals, &mut dyn Write),
 ) -> Result<()> {
     let mut session = Session::open(config, view, Followed::open(config, trace)?)?;
-    if session.followed().progress() == Progress::GoesOn {
+    if session.followed().progress() == TraceProgress::GoesOn {
         signals.sleep(Duration::from_nanos(view.interval.0));
         session.refresh()?;
     }

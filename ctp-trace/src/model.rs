@@ -61,7 +61,7 @@ use families::Families;
 use full_channels::Callers;
 use holds::Holds;
 use inspections::Inspections;
-use lines::Lines;
+use lines::SiteLines;
 use lives::Lives;
 use looks::Looks;
 use missing::Missing;
@@ -95,8 +95,8 @@ pub use names::{NameId, stem};
 pub use resources::closings::Closing;
 pub use shutdown::Shutdowns;
 pub use site::{MAX_SITES, SiteStats};
-pub use span::{Activity, Span};
-pub use wakers::{WakeOrigin, Wakers, Woken};
+pub use span::{Span, SpanActivity};
+pub use wakers::{WakeCounts, WakeOrigin, Woken};
 
 /// The state derived from a trace, updated record by record. Each part takes the records that concern
 /// it.
@@ -122,7 +122,7 @@ pub struct TraceModel {
     missing: Missing,
     coroutines: Population,
     places: WaitSites,
-    lines: Lines,
+    lines: SiteLines,
     names: Names,
     families: Families,
     lives: Lives,

@@ -2,7 +2,7 @@
 
 use ctp_nostd::chain::{self, Chain};
 use ctp_nostd::site::SiteWord;
-use ctp_nostd::slot::{self, Epoch, Snapshot};
+use ctp_nostd::slot::{self, Epoch, SlotReading};
 use ctp_nostd::{Coroutine, Probe, Region, Wait};
 
 use crate::memory::Room;
@@ -111,7 +111,7 @@ impl Program {
         };
         let n = station.event_head();
         let slot = station.slot_of(n);
-        if let Snapshot::Whole(_, epoch) = slot::snapshot(slot) {
+        if let SlotReading::Whole(_, epoch) = slot::read(slot) {
             let site = SiteWord::from_id(self.region.site_of_chain(id)).0;
             slot::publish(slot, n, &Epoch { site, ..epoch });
         }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use ctp_nostd::Region;
 use ctp_nostd::aggregate::Bins;
-use ctp_record::harvest::{Harvest, TraceNumbers, Outside, StationProcess, Sink, Totals};
+use ctp_record::harvest::{Harvest, Outside, Sink, StationProcess, Totals, TraceNumbers};
 use ctp_trace::Writer;
 use ctp_trace::record::{End, Process, ProcessId, Record, Start};
 

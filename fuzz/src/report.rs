@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anstream::ColorChoice;
 use ctp_report::{
-    By, CheckView, Config, CtfView, Detail, DiffView, ExportView, FlameView, Format, HtmlView,
-    LeastChange, ProfileFormat, ProfileView, SiteField, SitesView, Sort, StacksView, StuckView,
-    TimelineView, TrackFormat, TracksView, View, WhyView, Width, rules, run,
+    CheckView, Config, CtfView, Detail, DiffView, ExportView, FlameView, FlameWidth, Format,
+    HtmlView, LeastChange, ProfileFormat, ProfileView, SiteField, SitesView, Sort, StacksView,
+    StuckView, TimelineView, TrackFormat, TracksView, View, WhyView, Width, rules, run,
 };
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::THRESHOLD;
@@ -164,8 +164,8 @@ fn views(id: u32, path: &Path) -> Vec<View> {
         }),
         View::Stacks(stacks(None)),
         View::Stacks(stacks(Some(stdout()))),
-        View::Flame(flame(By::Wait, true)),
-        View::Flame(flame(By::Run, false)),
+        View::Flame(flame(FlameWidth::Wait, true)),
+        View::Flame(flame(FlameWidth::Run, false)),
         View::Timeline(TimelineView {
             svg: stdout(),
             threshold: THRESHOLD,

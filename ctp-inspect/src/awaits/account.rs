@@ -5,7 +5,7 @@
 
 use ctp_trace::record::{TaskId, TaskWait};
 
-use super::view::{Value, View};
+use super::view::{TargetView, TypedValue};
 use super::waker::WakerOwner;
 use super::wakers::{FoundWakers, WakerSearch};
 
@@ -13,26 +13,26 @@ use super::wakers::{FoundWakers, WakerSearch};
 #[derive(Debug, Default)]
 pub(super) struct FutureCounts {
     /// The futures that are known to exist, except the bodies of async functions. They include the innermost futures.
-    owners: Vec<Value>,
+    owners: Vec<TypedValue>,
     /// The innermost futures, each with the index of its wait.
-    leaves: Vec<(usize, Value)>,
+    leaves: Vec<(usize, TypedValue)>,
     /// The innermost futures for which it is not known yet whether they have a waker, each with the index of its wait.
-    open: Vec<(usize, Value)>,
+    open: Vec<(usize, TypedValue)>,
 }
 
 impl FutureCounts {
     /// Adds a future which is known to exist, and is not the body of an async function.
-    pub(super) fn add_owner(&mut self, future: Value) {
+    pub(super) fn add_owner(&mut self, future: TypedValue) {
         self.owners.push(future);
     }
 
     /// Adds an innermost future that has been polled, and the index of its wait.
-    pub(super) fn add_open(&mut self, wait: usize, future: Value) {
+    pub(super) fn add_open(&mut self, wait: usize, future: TypedValue) {
         self.open.push((wait, future));
     }
 
     /// Adds an innermost future, and the index of its wait.
-    pub(super) fn add_leaf(&mut self, wait: usize, future: Value) {
+    pub(super) fn add_leaf(&mut self, wait: usize, future: TypedValue) {
         self.leaves.push((wait, future));
     }
 
@@ -52,7 +52,7 @@ impl FutureCounts {
     /// limit of the number of its wakers. For a thread, that is unknown.
     pub(super) fn settle(
         self,
-        view: &View<'_>,
+        view: &TargetView<'_>,
         (owner, wakers): (WakerOwner, Option<u32>),
         tasks: &dyn Fn(u64) -> Option<TaskId>,
         waits: &mut [TaskWait],

@@ -5,7 +5,7 @@ use ctp_trace::record::TaskId;
 use super::known::is_body;
 use super::pages::Pages;
 use super::plausible::is_plausible;
-use super::view::{Value, View};
+use super::view::{TargetView, TypedValue};
 use super::waker::WakerOwner;
 use super::{AwaitReader, MAX_READINGS, MAX_WRAPPERS, TaskAwaits, is_wrapper, shown};
 use crate::target::Target;
@@ -51,7 +51,7 @@ impl AwaitReader {
         };
         (0..MAX_READINGS).any(|_| {
             let pages = Pages::of(target, &self.pages);
-            is_plausible(&self.view(&pages), Value { of, address })
+            is_plausible(&self.view(&pages), TypedValue { of, address })
         })
     }
 
@@ -70,7 +70,7 @@ impl AwaitReader {
                 ..BoxedFuture::default()
             };
         };
-        let future = Value { of, address };
+        let future = TypedValue { of, address };
         for _ in 0..MAX_READINGS {
             let pages = Pages::of(target, &self.pages);
             let view = self.view(&pages);
@@ -94,7 +94,7 @@ impl AwaitReader {
 }
 
 /// The state of a future: that of the async function or block that it is, or that it wraps.
-fn state(view: &View<'_>, future: Value) -> BoxedState {
+fn state(view: &TargetView<'_>, future: TypedValue) -> BoxedState {
     match body(view, future).and_then(|body| view.variant_name(body)) {
         Some((name, _)) if name == "Unresumed" => BoxedState::NotStarted,
         Some((name, _)) if name == "Returned" || name == "Panicked" => BoxedState::Finished,
@@ -103,7 +103,7 @@ fn state(view: &View<'_>, future: Value) -> BoxedState {
 }
 
 /// The body of the async function or block that a future is, or that it wraps.
-fn body(view: &View<'_>, future: Value) -> Option<Value> {
+fn body(view: &TargetView<'_>, future: TypedValue) -> Option<TypedValue> {
     let mut next = view.unwrapped(future);
     for _ in 0..MAX_WRAPPERS {
         let layout = view.layout(next)?;

@@ -3,7 +3,7 @@
 use super::known::{LeafType, is_body, known};
 use super::search::{find_first, owned_bodies};
 use super::shown;
-use super::view::{Value, View, part};
+use super::view::{TargetView, TypedValue, part};
 use super::walk::AwaitWalk;
 use crate::types::TypeRef;
 use crate::types::layout::{Member, Type, TypeKind};
@@ -17,7 +17,7 @@ const MAX_DEPTH: u32 = 16;
 
 impl AwaitWalk<'_> {
     /// Follows a future of a known type that runs all futures among its members, such as `Join`.
-    pub(super) fn follow_all(&mut self, future: Value, layout: &Type, depth: u32) {
+    pub(super) fn follow_all(&mut self, future: TypedValue, layout: &Type, depth: u32) {
         let Some(parts) = future_parts(self.view, future) else {
             self.add_gap("the state of a future cannot be read");
             return;
@@ -29,7 +29,7 @@ impl AwaitWalk<'_> {
     }
 
     /// Follows the future inside a wrapper. The wrapper itself is not shown.
-    pub(super) fn follow_wrapper(&mut self, future: Value, layout: &Type, depth: u32) {
+    pub(super) fn follow_wrapper(&mut self, future: TypedValue, layout: &Type, depth: u32) {
         match future_parts(self.view, future).as_deref() {
             Some(&[inner]) => self.follow(inner, depth),
             Some([]) => {}
@@ -38,7 +38,7 @@ impl AwaitWalk<'_> {
     }
 
     /// Follows a future that may have ended already.
-    pub(super) fn follow_unfinished(&mut self, future: Value, depth: u32) {
+    pub(super) fn follow_unfinished(&mut self, future: TypedValue, depth: u32) {
         let Some((state, contents)) = self.view.variant_name(future) else {
             self.add_gap("the state of a future cannot be read");
             return;
@@ -52,7 +52,7 @@ impl AwaitWalk<'_> {
     }
 
     /// Follows a pointer, a slice, or a future of a type that is not known.
-    pub(super) fn follow_other(&mut self, future: Value, layout: &Type, depth: u32) {
+    pub(super) fn follow_other(&mut self, future: TypedValue, layout: &Type, depth: u32) {
         if layout.path == "core::option::Option" {
             self.follow_wrapper(future, layout, depth);
             return;
@@ -80,7 +80,7 @@ impl AwaitWalk<'_> {
 
     /// The only future inside a future of an unknown type: among its members or, if no member is a future, anywhere in
     /// what the future owns. `None` if there are several, or none.
-    fn inner_future(&self, future: Value) -> Option<Value> {
+    fn inner_future(&self, future: TypedValue) -> Option<TypedValue> {
         let parts = future_parts(self.view, future)?;
         let parts = if parts.is_empty() {
             owned_bodies(self.view, future)?
@@ -93,7 +93,7 @@ impl AwaitWalk<'_> {
         }
     }
 
-    fn follow_slice(&mut self, slice: Value, depth: u32) {
+    fn follow_slice(&mut self, slice: TypedValue, depth: u32) {
         let Some((first, count, size)) = slice_parts(self.view, slice) else {
             self.add_gap("the branches of a future cannot be read");
             return;
@@ -103,12 +103,12 @@ impl AwaitWalk<'_> {
         }
         for index in 0..count.min(MAX_BRANCHES) {
             let address = first.address.wrapping_add(index.wrapping_mul(size));
-            self.follow(Value { address, ..first }, depth);
+            self.follow(TypedValue { address, ..first }, depth);
         }
     }
 
     /// Follows a closure that is polled. The futures that the closure captures are its branches.
-    pub(super) fn follow_poll_fn(&mut self, future: Value, layout: &Type, depth: u32) {
+    pub(super) fn follow_poll_fn(&mut self, future: TypedValue, layout: &Type, depth: u32) {
         let closure = layout
             .members()
             .first()
@@ -149,7 +149,7 @@ impl AwaitWalk<'_> {
 }
 
 /// The futures among the parts of a value; `None` if the present variant is not certain.
-fn future_parts(view: &View<'_>, value: Value) -> Option<Vec<Value>> {
+fn future_parts(view: &TargetView<'_>, value: TypedValue) -> Option<Vec<TypedValue>> {
     let layout = view.layout(value)?;
     let (contents, layout) = match &layout.kind {
         TypeKind::Enum(_) => {
@@ -164,7 +164,7 @@ fn future_parts(view: &View<'_>, value: Value) -> Option<Vec<Value>> {
 }
 
 /// Whether a type is a future, or contains nothing but a future.
-pub(super) fn is_future(view: &View<'_>, of: TypeRef, depth: u32) -> bool {
+pub(super) fn is_future(view: &TargetView<'_>, of: TypeRef, depth: u32) -> bool {
     if let Some(known) = view.facts.futures.borrow().get(&of) {
         return *known;
     }
@@ -173,7 +173,7 @@ pub(super) fn is_future(view: &View<'_>, of: TypeRef, depth: u32) -> bool {
     is_future
 }
 
-fn compute_is_future(view: &View<'_>, of: TypeRef, depth: u32) -> bool {
+fn compute_is_future(view: &TargetView<'_>, of: TypeRef, depth: u32) -> bool {
     let Some(layout) = view.types.layout(of).filter(|_| depth < MAX_DEPTH) else {
         return false;
     };
@@ -200,7 +200,7 @@ fn compute_is_future(view: &View<'_>, of: TypeRef, depth: u32) -> bool {
 }
 
 /// The type in an `Option`.
-fn option_contents(view: &View<'_>, option: &Type) -> Option<TypeRef> {
+fn option_contents(view: &TargetView<'_>, option: &Type) -> Option<TypeRef> {
     let TypeKind::Enum(of) = &option.kind else {
         return None;
     };
@@ -222,7 +222,7 @@ fn is_slice(layout: &Type) -> bool {
     layout.member("data_ptr").is_some() && layout.member("length").is_some()
 }
 
-fn slice_element(view: &View<'_>, slice: &Type) -> Option<TypeRef> {
+fn slice_element(view: &TargetView<'_>, slice: &Type) -> Option<TypeRef> {
     match view.types.layout(slice.member("data_ptr")?.of)?.kind {
         TypeKind::Pointer(to) => to,
         _ => None,
@@ -230,14 +230,14 @@ fn slice_element(view: &View<'_>, slice: &Type) -> Option<TypeRef> {
 }
 
 /// The first element of a slice, how many elements there are, and their size.
-fn slice_parts(view: &View<'_>, slice: Value) -> Option<(Value, u64, u64)> {
+fn slice_parts(view: &TargetView<'_>, slice: TypedValue) -> Option<(TypedValue, u64, u64)> {
     let first = view.target(view.member(slice, "data_ptr")?)?;
     let count = view.number(view.member(slice, "length")?)?;
     Some((first, count, view.layout(first)?.size))
 }
 
 /// The futures that a closure captures, also in tuples. Branches that `select!` has switched off are left out.
-fn captured_futures(view: &View<'_>, closure: Value) -> Vec<Value> {
+fn captured_futures(view: &TargetView<'_>, closure: TypedValue) -> Vec<TypedValue> {
     let Some(layout) = view.layout(closure) else {
         return Vec::new();
     };
@@ -259,7 +259,12 @@ fn captured_futures(view: &View<'_>, closure: Value) -> Vec<Value> {
     futures
 }
 
-fn tuple_futures(view: &View<'_>, tuple: Value, of: &Type, disabled: u64) -> Vec<Value> {
+fn tuple_futures(
+    view: &TargetView<'_>,
+    tuple: TypedValue,
+    of: &Type,
+    disabled: u64,
+) -> Vec<TypedValue> {
     let members = of
         .members()
         .iter()
@@ -278,7 +283,7 @@ fn is_disabled(branch: &Member, disabled: u64) -> bool {
 
 /// The branches of `select!` that are switched off, because they have ended or do not apply: bit N stands for branch N.
 /// 0 if unknown.
-fn disabled_branches(view: &View<'_>, closure: Value, layout: &Type) -> u64 {
+fn disabled_branches(view: &TargetView<'_>, closure: TypedValue, layout: &Type) -> u64 {
     let mut members = layout.members().iter();
     let disabled = members.find(|member| member.name.ends_with("disabled"));
     let value = disabled.and_then(|member| part(closure, member));
@@ -288,7 +293,7 @@ fn disabled_branches(view: &View<'_>, closure: Value, layout: &Type) -> u64 {
 }
 
 /// Follows references. Boxes are not followed.
-fn dereferenced(view: &View<'_>, mut value: Value) -> Value {
+fn dereferenced(view: &TargetView<'_>, mut value: TypedValue) -> TypedValue {
     for _ in 0..MAX_DEPTH {
         let is_reference = view.layout(value).is_some_and(|of| is_plain_reference(&of));
         match view.target(value).filter(|_| is_reference) {

@@ -14,7 +14,7 @@ use ctp_trace::record::{HeldLock, Resource};
 
 use super::known::is_body;
 use super::search::{find_first, owned};
-use super::view::{Value, View, part};
+use super::view::{TargetView, TypedValue, part};
 use crate::types::TypeRef;
 use crate::types::layout::{Member, Type, TypeKind};
 
@@ -35,9 +35,9 @@ const MAX_DEPTH: u32 = 8;
 
 /// The locks and channels that the variables of a suspended body hold. `frame` is the index of the body's frame.
 pub(super) fn held_locks(
-    view: &View<'_>,
+    view: &TargetView<'_>,
     body: TypeRef,
-    contents: Value,
+    contents: TypedValue,
     frame: u32,
 ) -> Vec<HeldLock> {
     let Some(variables) = variables(view, body, contents) else {
@@ -64,24 +64,28 @@ pub(super) fn held_locks(
 }
 
 /// Whether the variables may own guards, of which it is unknown whether they were moved: panics are not known to unwind.
-pub(super) fn are_guards_unknown(view: &View<'_>, body: TypeRef, contents: Value) -> bool {
+pub(super) fn are_guards_unknown(
+    view: &TargetView<'_>,
+    body: TypeRef,
+    contents: TypedValue,
+) -> bool {
     let does_unwind = view.types.does_unwind(contents.of) == Some(true);
     !does_unwind
         && variables(view, body, contents)
             .is_some_and(|all| owned_by_any(view, &all) == Owned::Guards)
 }
 
-fn variables(view: &View<'_>, body: TypeRef, contents: Value) -> Option<Rc<[Member]>> {
+fn variables(view: &TargetView<'_>, body: TypeRef, contents: TypedValue) -> Option<Rc<[Member]>> {
     view.variables(&*view.types.layout(body)?, contents.of)
 }
 
-fn owned_by_any(view: &View<'_>, variables: &[Member]) -> Owned {
+fn owned_by_any(view: &TargetView<'_>, variables: &[Member]) -> Owned {
     let owned = variables.iter().map(|member| owned_by(view, member));
     owned.max().unwrap_or_default()
 }
 
 /// What a variable may be or own. The awaited future counts as nothing, because its variables are examined separately.
-fn owned_by(view: &View<'_>, member: &Member) -> Owned {
+fn owned_by(view: &TargetView<'_>, member: &Member) -> Owned {
     if member.name == "__awaitee" {
         return Owned::Nothing;
     }
@@ -89,7 +93,7 @@ fn owned_by(view: &View<'_>, member: &Member) -> Owned {
 }
 
 /// What a value of this type may be or own.
-fn owned_by_type(view: &View<'_>, of: TypeRef, depth: u32) -> Owned {
+fn owned_by_type(view: &TargetView<'_>, of: TypeRef, depth: u32) -> Owned {
     if let Some(known) = view.facts.owned.borrow().get(&of) {
         return *known;
     }
@@ -151,13 +155,17 @@ fn is_guard_or_receiver(layout: &Type) -> bool {
 }
 
 /// Whether it is certain that no variable was moved.
-pub(super) fn are_variables_present(view: &View<'_>, contents: Value) -> bool {
+pub(super) fn are_variables_present(view: &TargetView<'_>, contents: TypedValue) -> bool {
     moved_count(view, contents) == Some(0)
 }
 
 /// Whether at most as many variables were moved as there are senders, so that the moved variables may be senders only. A
 /// program usually drops its own sender before it reads from a channel, to learn when all others are dropped.
-fn may_lack_senders_only(view: &View<'_>, contents: Value, variables: &[Member]) -> bool {
+fn may_lack_senders_only(
+    view: &TargetView<'_>,
+    contents: TypedValue,
+    variables: &[Member],
+) -> bool {
     let layouts = variables
         .iter()
         .filter_map(|member| view.types.layout(member.of));
@@ -166,7 +174,7 @@ fn may_lack_senders_only(view: &View<'_>, contents: Value, variables: &[Member])
 }
 
 /// The number of variables that were moved; `None` if unknown.
-fn moved_count(view: &View<'_>, contents: Value) -> Option<usize> {
+fn moved_count(view: &TargetView<'_>, contents: TypedValue) -> Option<usize> {
     let layout = view.layout(contents)?;
     let members = layout.members().iter();
     let flags = members.filter(|member| is_drop_flag(view, member));
@@ -182,7 +190,7 @@ fn moved_count(view: &View<'_>, contents: Value) -> Option<usize> {
     does_unwind.then_some(moved)
 }
 
-fn is_drop_flag(view: &View<'_>, member: &Member) -> bool {
+fn is_drop_flag(view: &TargetView<'_>, member: &Member) -> bool {
     let is_unnamed = member.name.starts_with("__") && member.name != "__awaitee";
     is_unnamed
         && view
@@ -192,7 +200,12 @@ fn is_drop_flag(view: &View<'_>, member: &Member) -> bool {
 }
 
 /// The locks of the guards that a variable is or owns.
-fn held_by(view: &View<'_>, contents: Value, member: &Member, frame: u32) -> Vec<HeldLock> {
+fn held_by(
+    view: &TargetView<'_>,
+    contents: TypedValue,
+    member: &Member,
+    frame: u32,
+) -> Vec<HeldLock> {
     let guards =
         part(contents, member).and_then(|variable| owned(view, variable, &is_guard_or_receiver));
     let locks = guards.unwrap_or_default().into_iter();
@@ -218,7 +231,7 @@ fn variable_name(member: &Member) -> &str {
 
 /// The lock of a guard or the room of a receiver, and whether it is held exclusively. `None` if the lock is free: then
 /// the guard was moved away, and only its bytes are left.
-fn lock_of(view: &View<'_>, guard: Value) -> Option<(Resource, bool)> {
+fn lock_of(view: &TargetView<'_>, guard: TypedValue) -> Option<(Resource, bool)> {
     let path = view.path(guard);
     if path == RECEIVER {
         return room_of(view, guard);
@@ -248,14 +261,14 @@ fn lock_of(view: &View<'_>, guard: Value) -> Option<(Resource, bool)> {
 
 /// The room in the channel of a receiver. A receiver does not hold the room exclusively: senders may give back room
 /// that they have reserved.
-fn room_of(view: &View<'_>, receiver: Value) -> Option<(Resource, bool)> {
+fn room_of(view: &TargetView<'_>, receiver: TypedValue) -> Option<(Resource, bool)> {
     let half = view.member(receiver, "chan")?;
     let channel = view.target(view.member(half, "inner")?)?;
     Some((Resource::Room(channel.address), false))
 }
 
 /// The semaphore inside the lock of a guard.
-fn semaphore_of(view: &View<'_>, guard: Value) -> Option<Value> {
+fn semaphore_of(view: &TargetView<'_>, guard: TypedValue) -> Option<TypedValue> {
     let owner = ["s", "lock", "sem"]
         .iter()
         .find_map(|name| view.member(guard, name))?;
@@ -263,7 +276,7 @@ fn semaphore_of(view: &View<'_>, guard: Value) -> Option<Value> {
 }
 
 /// The number of free permits, without the lowest bit of the value, which says that the semaphore is closed.
-fn permits(view: &View<'_>, semaphore: Value) -> Option<u64> {
+fn permits(view: &TargetView<'_>, semaphore: TypedValue) -> Option<u64> {
     let permits = view.number(view.member(semaphore, "permits")?)?;
     Some(permits >> 1)
 }

@@ -5,7 +5,7 @@
 
 use super::known::is_body;
 use super::pages::Pages;
-use super::view::{Value, View, part};
+use super::view::{TargetView, TypedValue, part};
 use super::{AwaitReader, TaskFuture};
 use crate::target::Target;
 use crate::types::layout::{Member, Type, TypeKind};
@@ -31,7 +31,7 @@ impl AwaitReader {
         let future = match memory {
             FutureMemory::Boxed(address, vtable) => {
                 let of = self.types.of_vtable(target, vtable);
-                of.map(|of| Value { of, address })
+                of.map(|of| TypedValue { of, address })
             }
             FutureMemory::Task(task) => match *self.types.task_types(target, task.poll) {
                 [of] if task.is_suspended(&pages) => task.future(&view, of),
@@ -43,7 +43,7 @@ impl AwaitReader {
 }
 
 /// Whether a value may have a box at the address `at`.
-fn may_hold(view: &View<'_>, value: Value, at: u64, depth: u32) -> bool {
+fn may_hold(view: &TargetView<'_>, value: TypedValue, at: u64, depth: u32) -> bool {
     let Some(layout) = view.layout(value).filter(|_| depth < MAX_DEPTH) else {
         return true;
     };
@@ -58,7 +58,13 @@ fn may_hold(view: &View<'_>, value: Value, at: u64, depth: u32) -> bool {
     }
 }
 
-fn variant_holds(view: &View<'_>, value: Value, layout: &Type, at: u64, depth: u32) -> bool {
+fn variant_holds(
+    view: &TargetView<'_>,
+    value: TypedValue,
+    layout: &Type,
+    at: u64,
+    depth: u32,
+) -> bool {
     let Some((_, contents)) = view.variant(value) else {
         return false;
     };
@@ -69,7 +75,13 @@ fn variant_holds(view: &View<'_>, value: Value, layout: &Type, at: u64, depth: u
     variables.is_none_or(|variables| any_holds(view, contents, &variables, at, depth))
 }
 
-fn any_holds(view: &View<'_>, value: Value, members: &[Member], at: u64, depth: u32) -> bool {
+fn any_holds(
+    view: &TargetView<'_>,
+    value: TypedValue,
+    members: &[Member],
+    at: u64,
+    depth: u32,
+) -> bool {
     let parts = members.iter().filter_map(|member| part(value, member));
     let mut around = parts.filter(|part| {
         let size = view.layout(*part).map_or(u64::MAX, |of| of.size);

@@ -10,7 +10,7 @@ use ctp_trace::record::{Resource, TaskId};
 
 use super::known::{LeafType, SmolLeaf};
 use super::search::{find, find_first};
-use super::view::{Value, View};
+use super::view::{TargetView, TypedValue};
 use super::waker::{Registered, WakerOwner, atomic_waker, registered_waker};
 use crate::async_task::header::{AWAITER_OFFSET, STATE_OFFSET};
 use crate::async_task::state::StateWord;
@@ -46,14 +46,14 @@ impl Awaited {
 
 /// Reads an innermost future.
 pub(super) struct LeafReader<'l> {
-    pub(super) view: &'l View<'l>,
+    pub(super) view: &'l TargetView<'l>,
     /// What the wakers of the future lead to.
     pub(super) owner: WakerOwner,
     pub(super) tasks: &'l dyn Fn(u64) -> Option<TaskId>,
     /// The descriptors that are watched by epoll, by the registered value.
     pub(super) descriptors: &'l HashMap<u64, u32>,
     /// The contents of the bodies around the future, outermost first, with their depths.
-    pub(super) around: &'l [(u32, Value)],
+    pub(super) around: &'l [(u32, TypedValue)],
 }
 
 /// The bit of a task's state that says that its `JoinHandle` has registered a waker.
@@ -72,7 +72,7 @@ fn join_waker(state: u64) -> Registered {
 
 impl LeafReader<'_> {
     /// Whether a future is known to wait forever.
-    pub(super) fn waits_forever(&self, future: Value, leaf: LeafType) -> bool {
+    pub(super) fn waits_forever(&self, future: TypedValue, leaf: LeafType) -> bool {
         match leaf {
             LeafType::Forever => true,
             LeafType::Smol(SmolLeaf::Timer) => self.is_endless_timer(future),
@@ -80,7 +80,7 @@ impl LeafReader<'_> {
         }
     }
 
-    pub(super) fn read(&self, future: Value, leaf: LeafType) -> Awaited {
+    pub(super) fn read(&self, future: TypedValue, leaf: LeafType) -> Awaited {
         match leaf {
             LeafType::Sleep => self.sleep(future),
             LeafType::Acquire => self.acquire(future),
@@ -98,14 +98,14 @@ impl LeafReader<'_> {
         }
     }
 
-    fn sleep(&self, sleep: Value) -> Awaited {
+    fn sleep(&self, sleep: TypedValue) -> Awaited {
         let deadline = self.deadline(sleep).map(Resource::Timer);
         let waker = atomic_waker(self.view, sleep, self.owner);
         Awaited::registered(deadline, waker)
     }
 
     /// The deadline of a timer in `CLOCK_MONOTONIC`.
-    fn deadline(&self, sleep: Value) -> Option<Nanos> {
+    fn deadline(&self, sleep: TypedValue) -> Option<Nanos> {
         // The place differs between versions of tokio.
         let outer = ["inner", "entry"].map(|name| self.view.member(sleep, name));
         let deadline = [Some(sleep)]
@@ -117,7 +117,7 @@ impl LeafReader<'_> {
     }
 
     /// The time of an `Instant`, or of a type around it, in `CLOCK_MONOTONIC`.
-    fn instant(&self, instant: Value) -> Option<Nanos> {
+    fn instant(&self, instant: TypedValue) -> Option<Nanos> {
         let deadlines = find(self.view, instant, "::Timespec", 0)?;
         let &[deadline] = deadlines.as_slice() else {
             return None;
@@ -129,12 +129,12 @@ impl LeafReader<'_> {
     }
 
     /// The lock or channel with the awaited semaphore. A lock is identified by the address of its semaphore.
-    fn acquire(&self, acquire: Value) -> Awaited {
+    fn acquire(&self, acquire: TypedValue) -> Awaited {
         let waker = self.node_waker(acquire, "node");
         Awaited::registered(self.semaphore(acquire), waker)
     }
 
-    fn semaphore(&self, acquire: Value) -> Option<Resource> {
+    fn semaphore(&self, acquire: TypedValue) -> Option<Resource> {
         let semaphore = self
             .view
             .target(self.view.member(acquire, "semaphore")?)?
@@ -163,18 +163,18 @@ impl LeafReader<'_> {
     }
 
     /// The address of the value of the `Arc` in a member.
-    fn shared(&self, value: Value, member: &str) -> Option<u64> {
+    fn shared(&self, value: TypedValue, member: &str) -> Option<u64> {
         let shared = self.view.target(self.view.member(value, member)?)?;
         Some(shared.address)
     }
 
-    fn node_waker(&self, future: Value, node: &str) -> Option<Registered> {
+    fn node_waker(&self, future: TypedValue, node: &str) -> Option<Registered> {
         let node = self.view.member(future, node)?;
         let node = self.view.unwrapped(node);
         registered_waker(self.view, self.view.member(node, "waker")?, self.owner)
     }
 
-    fn oneshot(&self, receiver: Value) -> Awaited {
+    fn oneshot(&self, receiver: TypedValue) -> Awaited {
         let inner = self.view.member(receiver, "inner");
         let present = inner.and_then(|inner| self.view.variant_name(inner));
         let Some((_, some)) = present.filter(|(state, _)| state == "Some") else {
@@ -187,11 +187,11 @@ impl LeafReader<'_> {
     }
 
     /// The value of the `Arc` in a member.
-    fn shared_value(&self, value: Value, member: &str) -> Option<Value> {
+    fn shared_value(&self, value: TypedValue, member: &str) -> Option<TypedValue> {
         self.view.target(self.view.member(value, member)?)
     }
 
-    fn oneshot_waker(&self, channel: Value) -> Option<Registered> {
+    fn oneshot_waker(&self, channel: TypedValue) -> Option<Registered> {
         let state = self.view.number(self.view.member(channel, "state")?)?;
         if state & RX_TASK_SET == 0 {
             return Some(Registered::No);
@@ -199,7 +199,7 @@ impl LeafReader<'_> {
         registered_waker(self.view, self.view.member(channel, "rx_task")?, self.owner)
     }
 
-    fn notified(&self, notified: Value) -> Awaited {
+    fn notified(&self, notified: TypedValue) -> Awaited {
         let notify = self.shared(notified, "notify");
         let body = self.around.last().map(|(_, body)| self.view.path(*body));
         let is_watch = body.is_some_and(|path| path.starts_with("tokio::sync::watch::"));
@@ -213,7 +213,7 @@ impl LeafReader<'_> {
         Awaited::registered(resource, self.node_waker(notified, "waiter"))
     }
 
-    fn broadcast(&self, recv: Value) -> Awaited {
+    fn broadcast(&self, recv: TypedValue) -> Awaited {
         let receiver = self.shared_value(recv, "receiver");
         let channel = receiver.and_then(|receiver| self.shared(receiver, "shared"));
         let waiter = find_first(self.view, recv, "::broadcast::Waiter", 0);
@@ -225,7 +225,7 @@ impl LeafReader<'_> {
 
     /// The next element of a stream. The awaited channel is known only if the stream has a single channel, and the waker
     /// is registered there.
-    fn next(&self, next: Value) -> Awaited {
+    fn next(&self, next: TypedValue) -> Awaited {
         let receivers = find(self.view, next, "::mpsc::chan::Rx", 4);
         if receivers.is_none_or(|receivers| receivers.len() != 1) {
             return Awaited::unknown();
@@ -239,7 +239,7 @@ impl LeafReader<'_> {
     }
 
     /// `recv` of an mpsc channel.
-    fn receive(&self, closure: Value) -> Awaited {
+    fn receive(&self, closure: TypedValue) -> Awaited {
         let receiver = find_first(self.view, closure, "::mpsc::chan::Rx", 4);
         let channel = receiver.and_then(|receiver| self.shared_value(receiver, "inner"));
         let waker = channel.and_then(|channel| self.view.member(channel, "rx_waker"));
@@ -249,7 +249,7 @@ impl LeafReader<'_> {
     }
 
     /// Only the task that owns the handle polls the handle, so the bit [`JOIN_WAKER`] is about a waker of this task.
-    fn join_handle(&self, handle: Value) -> Awaited {
+    fn join_handle(&self, handle: TypedValue) -> Awaited {
         let raw = self.view.member(handle, "raw");
         let header = raw.and_then(|raw| self.view.number(raw));
         let state = header.and_then(|header| self.view.pages.word(header));
@@ -258,7 +258,7 @@ impl LeafReader<'_> {
     }
 
     /// The handle of a task of async-task. The awaited task has the waker, unless the task has ended.
-    fn task(&self, handle: Value) -> Awaited {
+    fn task(&self, handle: TypedValue) -> Awaited {
         let pointer = self.view.member(handle, "ptr");
         let header = pointer.and_then(|pointer| self.view.number(pointer));
         let task = header.and_then(self.tasks).map(Resource::Task);

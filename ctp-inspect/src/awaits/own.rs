@@ -4,14 +4,14 @@
 use ctp_trace::record::Resource;
 
 use super::search::owned_of;
-use super::view::{Value, View};
+use super::view::{TargetView, TypedValue};
 use super::{Handles, RegisteredWaker};
 
 /// Marks the wakers in locks and channels that only the task itself can use. Marks no wakers if any of them is in
 /// another kind of resource. If variables may have been moved away, handles may have been moved too.
 pub(super) fn mark_own(
-    view: &View<'_>,
-    future: Value,
+    view: &TargetView<'_>,
+    future: TypedValue,
     may_have_moved: bool,
     wakers: &mut [RegisteredWaker],
 ) {
@@ -47,14 +47,14 @@ fn address(resource: Resource) -> Option<u64> {
     }
 }
 
-fn is_within(view: &View<'_>, value: Value, at: u64) -> bool {
+fn is_within(view: &TargetView<'_>, value: TypedValue, at: u64) -> bool {
     let size = view.layout(value).map_or(0, |of| of.size);
     at.checked_sub(value.address)
         .is_some_and(|offset| offset < size)
 }
 
 /// Whether there is a single `Arc`, which is the only handle of its value.
-fn is_only_handle(view: &View<'_>, handles: &[Value]) -> bool {
+fn is_only_handle(view: &TargetView<'_>, handles: &[TypedValue]) -> bool {
     match handles {
         [only] => strong_count(view, *only) == Some(1),
         _ => false,
@@ -63,7 +63,7 @@ fn is_only_handle(view: &View<'_>, handles: &[Value]) -> bool {
 
 /// The addresses of these `Arc`s of a value, if their number equals the value's strong count. Some of them may only be
 /// the bytes that a moved `Arc` has left behind; the `Arc` itself is then elsewhere.
-fn all_handles(view: &View<'_>, handles: &[Value]) -> Option<Handles> {
+fn all_handles(view: &TargetView<'_>, handles: &[TypedValue]) -> Option<Handles> {
     let first = *handles.first()?;
     let is_all = strong_count(view, first)? == handles.len() as u64;
     is_all.then(|| handles_at(view, first, handles)).flatten()
@@ -71,7 +71,11 @@ fn all_handles(view: &View<'_>, handles: &[Value]) -> Option<Handles> {
 
 /// The handles of a oneshot channel, if the future seems to own both the sender and the receiver. The receiver may have
 /// been moved, so that only its bytes are left.
-fn own_oneshot(view: &View<'_>, future: Value, handles: &[Value]) -> Option<Handles> {
+fn own_oneshot(
+    view: &TargetView<'_>,
+    future: TypedValue,
+    handles: &[TypedValue],
+) -> Option<Handles> {
     let senders = owned_of(view, future, "tokio::sync::oneshot::Sender")?;
     let of_senders = handles.iter().filter(|handle| {
         senders
@@ -85,7 +89,7 @@ fn own_oneshot(view: &View<'_>, future: Value, handles: &[Value]) -> Option<Hand
 }
 
 /// The addresses of these handles, with the memory of the value that the first handle leads to.
-fn handles_at(view: &View<'_>, first: Value, handles: &[Value]) -> Option<Handles> {
+fn handles_at(view: &TargetView<'_>, first: TypedValue, handles: &[TypedValue]) -> Option<Handles> {
     let counts = counts_of(view, first)?;
     let end = counts.address.checked_add(view.layout(counts)?.size)?;
     Some(Handles {
@@ -95,7 +99,7 @@ fn handles_at(view: &View<'_>, first: Value, handles: &[Value]) -> Option<Handle
 }
 
 /// Those of the `Arc`s in `counted` that lead to the value around an address.
-fn handles_of(view: &View<'_>, counted: &[Value], at: u64) -> Vec<Value> {
+fn handles_of(view: &TargetView<'_>, counted: &[TypedValue], at: u64) -> Vec<TypedValue> {
     let handles = counted.iter().filter(|handle| {
         let target = view.target(**handle);
         target.is_some_and(|target| is_within(view, target, at))
@@ -103,10 +107,10 @@ fn handles_of(view: &View<'_>, counted: &[Value], at: u64) -> Vec<Value> {
     handles.copied().collect()
 }
 
-fn strong_count(view: &View<'_>, handle: Value) -> Option<u64> {
+fn strong_count(view: &TargetView<'_>, handle: TypedValue) -> Option<u64> {
     view.number(view.member(counts_of(view, handle)?, "strong")?)
 }
 
-fn counts_of(view: &View<'_>, handle: Value) -> Option<Value> {
+fn counts_of(view: &TargetView<'_>, handle: TypedValue) -> Option<TypedValue> {
     view.target(view.unwrapped(view.member(handle, "ptr")?))
 }

@@ -1,7 +1,7 @@
 //! [`is_plausible`]: whether memory can be a value of a type.
 
 use super::known::is_body;
-use super::view::{Value, View, part};
+use super::view::{TargetView, TypedValue, part};
 use crate::types::layout::{Type, TypeKind, VariantNumbers};
 
 /// The maximum number of parts that are checked.
@@ -13,7 +13,7 @@ const MIN_ADDRESS: u64 = 4096;
 ///
 /// Of a suspended body, only the awaited future is checked, because other variables may have been moved away, or not
 /// been set yet.
-pub(super) fn is_plausible(view: &View<'_>, value: Value) -> bool {
+pub(super) fn is_plausible(view: &TargetView<'_>, value: TypedValue) -> bool {
     let mut next = vec![value];
     let mut count = 0;
     while let Some(value) = next.pop() {
@@ -32,7 +32,12 @@ pub(super) fn is_plausible(view: &View<'_>, value: Value) -> bool {
 }
 
 /// Adds the parts of a value that is possible. Returns whether it is.
-fn add_parts(view: &View<'_>, value: Value, layout: &Type, next: &mut Vec<Value>) -> bool {
+fn add_parts(
+    view: &TargetView<'_>,
+    value: TypedValue,
+    layout: &Type,
+    next: &mut Vec<TypedValue>,
+) -> bool {
     match &layout.kind {
         TypeKind::Struct(members) => {
             let is_possible = !is_reference(layout) || leads_to_memory(view, value);
@@ -58,7 +63,7 @@ fn add_parts(view: &View<'_>, value: Value, layout: &Type, next: &mut Vec<Value>
 }
 
 /// The part of a variant that is checked: all of it, or what a suspended body awaits.
-fn checked(view: &View<'_>, layout: &Type, contents: Value) -> Option<Value> {
+fn checked(view: &TargetView<'_>, layout: &Type, contents: TypedValue) -> Option<TypedValue> {
     let name = view.path(contents);
     if !is_body(&layout.path) || name.ends_with("::Unresumed") {
         return Some(contents);
@@ -71,7 +76,7 @@ fn is_reference(layout: &Type) -> bool {
 }
 
 /// Whether the first word of a value is the address of memory, or of a value without a size.
-fn leads_to_memory(view: &View<'_>, value: Value) -> bool {
+fn leads_to_memory(view: &TargetView<'_>, value: TypedValue) -> bool {
     let address = view.pages.word(value.address).unwrap_or_default();
     let is_mapped = || view.pages.target().mapping_at(address).is_some();
     0 < address && (address < MIN_ADDRESS || is_mapped())

@@ -10,7 +10,7 @@ use ctp_trace::record::TaskId;
 
 use super::branch::is_future;
 use super::pages::Pages;
-use super::view::{Value, View};
+use super::view::{TargetView, TypedValue};
 use super::waker::WakerOwner;
 use super::{AwaitReader, TaskAwaits};
 use crate::stacks::StackFrame;
@@ -34,7 +34,7 @@ pub struct RootFuture {
 /// A value that may be the future.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RootCandidate {
-    future: Value,
+    future: TypedValue,
     /// A pinned reference that exists now leads to the value.
     is_pinned: bool,
 }
@@ -74,7 +74,7 @@ impl AwaitReader {
     /// The variables of a function that are or lead to a value that may be the future, the most likely first.
     fn candidates(
         &self,
-        view: &View<'_>,
+        view: &TargetView<'_>,
         target: &dyn Target,
         frame: &StackFrame,
     ) -> Vec<RootCandidate> {
@@ -90,7 +90,7 @@ impl AwaitReader {
 }
 
 /// A variable as a future, or as a pinned reference to a future.
-fn candidate(view: &View<'_>, variable: &FrameVariable<TypeRef>) -> Option<RootCandidate> {
+fn candidate(view: &TargetView<'_>, variable: &FrameVariable<TypeRef>) -> Option<RootCandidate> {
     let pinned = pinned_type(view, variable.of);
     let (of, address) = match (pinned, variable.place) {
         (Some(of), VariablePlace::Memory(address)) => (of, view.pages.word(address)?),
@@ -99,7 +99,7 @@ fn candidate(view: &View<'_>, variable: &FrameVariable<TypeRef>) -> Option<RootC
         (None, VariablePlace::Value(_)) => return None,
     };
     let is_pinned = pinned.is_some() && variable.is_in_scope;
-    let future = Value { of, address };
+    let future = TypedValue { of, address };
     let is_future = address != 0 && is_future(view, of, 0);
     is_future.then_some(RootCandidate { future, is_pinned })
 }
@@ -109,7 +109,7 @@ fn has_waker(found: &TaskAwaits) -> bool {
 }
 
 /// The type `F` of a `Pin<&mut F>`.
-fn pinned_type(view: &View<'_>, of: TypeRef) -> Option<TypeRef> {
+fn pinned_type(view: &TargetView<'_>, of: TypeRef) -> Option<TypeRef> {
     let pin = view
         .types
         .layout(of)

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use foldhash::HashSet;
 
 use super::known::is_body;
-use super::view::{Value, View, part};
+use super::view::{TargetView, TypedValue, part};
 use crate::types::layout::{Type, TypeKind};
 
 /// The maximum number of parts that are visited.
@@ -14,11 +14,11 @@ const MAX_PARTS: usize = 1024;
 /// The parts of a value that have a type with a path ending in `path_end`. Follows up to `references` references, boxes
 /// and `Arc`s in a row. `None` if the search was cut.
 pub(crate) fn find(
-    view: &View<'_>,
-    from: Value,
+    view: &TargetView<'_>,
+    from: TypedValue,
     path_end: &str,
     references: u32,
-) -> Option<Vec<Value>> {
+) -> Option<Vec<TypedValue>> {
     find_where(
         view,
         from,
@@ -28,7 +28,11 @@ pub(crate) fn find(
 }
 
 /// The parts of the type with this path that a value owns, also in boxes and in futures. `None` if the search was cut.
-pub(crate) fn owned_of(view: &View<'_>, from: Value, path: &str) -> Option<Vec<Value>> {
+pub(crate) fn owned_of(
+    view: &TargetView<'_>,
+    from: TypedValue,
+    path: &str,
+) -> Option<Vec<TypedValue>> {
     search(
         view,
         from,
@@ -40,21 +44,21 @@ pub(crate) fn owned_of(view: &View<'_>, from: Value, path: &str) -> Option<Vec<V
 
 /// Like [`find`], for types that satisfy a predicate. The parts of a match are not searched.
 pub(crate) fn find_where(
-    view: &View<'_>,
-    from: Value,
+    view: &TargetView<'_>,
+    from: TypedValue,
     is_match: &dyn Fn(&Type) -> bool,
     references: u32,
-) -> Option<Vec<Value>> {
+) -> Option<Vec<TypedValue>> {
     search(view, from, is_match, &is_followed, references)
 }
 
 fn search(
-    view: &View<'_>,
-    from: Value,
+    view: &TargetView<'_>,
+    from: TypedValue,
     is_match: &dyn Fn(&Type) -> bool,
     is_followed: &dyn Fn(&Type) -> bool,
     references: u32,
-) -> Option<Vec<Value>> {
+) -> Option<Vec<TypedValue>> {
     let mut search = Search {
         view,
         is_followed,
@@ -84,7 +88,7 @@ fn search(
 }
 
 /// The bodies of async functions and blocks that a value owns, also in boxes. `None` if the search was cut.
-pub(crate) fn owned_bodies(view: &View<'_>, from: Value) -> Option<Vec<Value>> {
+pub(crate) fn owned_bodies(view: &TargetView<'_>, from: TypedValue) -> Option<Vec<TypedValue>> {
     search(
         view,
         from,
@@ -97,10 +101,10 @@ pub(crate) fn owned_bodies(view: &View<'_>, from: Value) -> Option<Vec<Value>> {
 /// The parts of these types that a value owns, also in boxes, but not inside the bodies of async functions.
 /// `None` if the search was cut.
 pub(crate) fn owned(
-    view: &View<'_>,
-    from: Value,
+    view: &TargetView<'_>,
+    from: TypedValue,
     is_wanted: &dyn Fn(&Type) -> bool,
-) -> Option<Vec<Value>> {
+) -> Option<Vec<TypedValue>> {
     let is_match = |layout: &Type| is_wanted(layout) || is_body(&layout.path);
     let mut found = search(view, from, &is_match, &is_box, MAX_PARTS as u32)?;
     found.retain(|value| view.layout(*value).is_some_and(|layout| is_wanted(&layout)));
@@ -109,24 +113,24 @@ pub(crate) fn owned(
 
 /// The first part that [`find`] returns. `None` also if the search was cut.
 pub(crate) fn find_first(
-    view: &View<'_>,
-    from: Value,
+    view: &TargetView<'_>,
+    from: TypedValue,
     path_end: &str,
     references: u32,
-) -> Option<Value> {
+) -> Option<TypedValue> {
     find(view, from, path_end, references)?.first().copied()
 }
 
 struct Search<'s> {
-    view: &'s View<'s>,
+    view: &'s TargetView<'s>,
     is_followed: &'s dyn Fn(&Type) -> bool,
-    next: VecDeque<(Value, u32)>,
-    met: HashSet<Value>,
+    next: VecDeque<(TypedValue, u32)>,
+    met: HashSet<TypedValue>,
     is_whole: bool,
 }
 
 impl Search<'_> {
-    fn add_parts(&mut self, value: Value, layout: &Type, references: u32) {
+    fn add_parts(&mut self, value: TypedValue, layout: &Type, references: u32) {
         if (self.is_followed)(layout) {
             let target = self.view.target(value).filter(|_| 0 < references);
             self.next
@@ -152,7 +156,7 @@ impl Search<'_> {
 
 impl Search<'_> {
     /// The parts of the present variant. For a body, these are its variables.
-    fn parts_of_variant(&self, value: Value, layout: &Type) -> Option<Vec<Value>> {
+    fn parts_of_variant(&self, value: TypedValue, layout: &Type) -> Option<Vec<TypedValue>> {
         let (_, contents) = self.view.variant(value)?;
         if !is_body(&layout.path) {
             return Some(vec![contents]);

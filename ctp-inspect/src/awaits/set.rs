@@ -4,7 +4,7 @@
 use super::branch::{MAX_BRANCHES, MORE_BRANCHES};
 use super::search::find;
 use super::shown;
-use super::view::{Value, View};
+use super::view::{TargetView, TypedValue};
 use super::waker::WakerOwner;
 use super::walk::AwaitWalk;
 use crate::types::layout::Type;
@@ -18,14 +18,14 @@ const MAX_CHILDREN: usize = MAX_BRANCHES as usize;
 /// A future in a set.
 #[derive(Clone, Copy, Debug)]
 struct Child {
-    future: Value,
+    future: TypedValue,
     /// The data of the wakers with which the set polls the future.
     waker_data: u64,
 }
 
 impl AwaitWalk<'_> {
     /// Follows the futures in the only set that a future leads to. Returns whether there are any.
-    pub(super) fn follow_set(&mut self, future: Value, layout: &Type, depth: u32) -> bool {
+    pub(super) fn follow_set(&mut self, future: TypedValue, layout: &Type, depth: u32) -> bool {
         let sets = find(self.view, future, SET, MAX_REFERENCES).unwrap_or_default();
         let [set] = sets[..] else {
             return false;
@@ -40,7 +40,7 @@ impl AwaitWalk<'_> {
     }
 
     /// Follows the tasks of the `JoinSet` that a closure polls. Returns whether there are any.
-    pub(super) fn follow_join_set(&mut self, closure: Value, depth: u32) -> bool {
+    pub(super) fn follow_join_set(&mut self, closure: TypedValue, depth: u32) -> bool {
         let lists = find(self.view, closure, JOIN_SET_LISTS, MAX_REFERENCES).unwrap_or_default();
         let [lists] = lists[..] else {
             return false;
@@ -68,7 +68,7 @@ impl AwaitWalk<'_> {
 
 /// The futures in a set that have not ended, the latest first. If the list changes while it is read, the result may end
 /// early.
-fn children(view: &View<'_>, set: Value) -> Vec<Child> {
+fn children(view: &TargetView<'_>, set: TypedValue) -> Vec<Child> {
     let mut children = Vec::new();
     let mut next = view.member(set, "head_all");
     while let Some(link) = next
@@ -89,7 +89,7 @@ fn children(view: &View<'_>, set: Value) -> Vec<Child> {
 }
 
 /// The future of an entry of a set, unless the future has ended.
-fn future_of(view: &View<'_>, task: Value) -> Option<Value> {
+fn future_of(view: &TargetView<'_>, task: TypedValue) -> Option<TypedValue> {
     let future = view.unwrapped(view.member(task, "future")?);
     let (variant, contents) = view.variant_name(future)?;
     let future = view.member(contents, "__0")?;
@@ -97,7 +97,7 @@ fn future_of(view: &View<'_>, task: Value) -> Option<Value> {
 }
 
 /// The handles of the tasks in a `JoinSet` that have not been joined.
-fn handles(view: &View<'_>, lists: Value) -> Vec<Child> {
+fn handles(view: &TargetView<'_>, lists: TypedValue) -> Vec<Child> {
     let mut handles = Vec::new();
     for list in ["notified", "idle"] {
         let list = view.member(lists, list);
@@ -116,19 +116,19 @@ fn handles(view: &View<'_>, lists: Value) -> Vec<Child> {
 }
 
 /// The entry that an `Option<NonNull<_>>` leads to.
-fn linked(view: &View<'_>, link: Value) -> Option<Value> {
+fn linked(view: &TargetView<'_>, link: TypedValue) -> Option<TypedValue> {
     let (variant, contents) = view.variant_name(link)?;
     let pointer = view.member(contents, "__0").filter(|_| variant == "Some")?;
     view.target(view.unwrapped(pointer))
 }
 
-fn handle(view: &View<'_>, entry: Value) -> Option<Child> {
+fn handle(view: &TargetView<'_>, entry: TypedValue) -> Option<Child> {
     let future = view.unwrapped(view.member(entry, "value")?);
     let waker_data = entry.address;
     Some(Child { future, waker_data })
 }
 
-fn next_in_list(view: &View<'_>, entry: Value) -> Option<Value> {
+fn next_in_list(view: &TargetView<'_>, entry: TypedValue) -> Option<TypedValue> {
     let pointers = view.member(view.member(entry, "pointers")?, "inner")?;
     view.member(view.unwrapped(pointers), "next")
 }

@@ -3,7 +3,7 @@
 use ctp_trace::record::TaskKind;
 
 use super::pages::Pages;
-use super::view::{Value, View};
+use super::view::{TargetView, TypedValue};
 use crate::finder::FoundTask;
 use crate::types::TypeRef;
 use crate::{async_task, tokio};
@@ -88,13 +88,13 @@ impl TaskFuture {
     }
 
     /// The future, unless it has ended. `of` is the type of task that the function polls.
-    pub(super) fn future(self, view: &View<'_>, of: TypeRef) -> Option<Value> {
+    pub(super) fn future(self, view: &TargetView<'_>, of: TypeRef) -> Option<TypedValue> {
         match self.memory {
             StoredTask::Tokio => {
                 let address = self.header;
-                future_in_cell(view, Value { of, address })
+                future_in_cell(view, TypedValue { of, address })
             }
-            StoredTask::AsyncTask { future_offset, .. } => Some(Value {
+            StoredTask::AsyncTask { future_offset, .. } => Some(TypedValue {
                 of: *view.types.layout(of)?.parameters.first()?,
                 address: self.header.checked_add(future_offset)?,
             }),
@@ -102,7 +102,7 @@ impl TaskFuture {
     }
 
     /// The size of the task in memory. `of` is the type of task that the function polls.
-    pub(super) fn size_bytes(self, view: &View<'_>, of: TypeRef) -> u64 {
+    pub(super) fn size_bytes(self, view: &TargetView<'_>, of: TypeRef) -> u64 {
         match self.memory {
             StoredTask::Tokio => view.types.layout(of).map_or(0, |of| of.size),
             StoredTask::AsyncTask { size_bytes, .. } => size_bytes,
@@ -124,7 +124,7 @@ impl TaskFuture {
 }
 
 /// The future in the cell of a task of tokio, unless the future has ended.
-fn future_in_cell(view: &View<'_>, cell: Value) -> Option<Value> {
+fn future_in_cell(view: &TargetView<'_>, cell: TypedValue) -> Option<TypedValue> {
     let core = view.member(cell, "core")?;
     let stage = view.unwrapped(view.member(core, "stage")?);
     // The stage is in a struct of its own.

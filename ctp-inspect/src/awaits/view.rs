@@ -1,4 +1,4 @@
-//! [`View`]: values in the memory of a target, with their types.
+//! [`TargetView`]: values in the memory of a target, with their types.
 
 use std::rc::Rc;
 
@@ -10,13 +10,13 @@ use crate::types::{TypeRef, Types};
 
 /// A value in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Value {
+pub(crate) struct TypedValue {
     pub(crate) of: TypeRef,
     pub(crate) address: u64,
 }
 
 /// The types and the memory of a target.
-pub(crate) struct View<'v> {
+pub(crate) struct TargetView<'v> {
     pub(crate) types: &'v Types,
     pub(crate) pages: &'v Pages<'v>,
     pub(super) facts: &'v TypeFacts,
@@ -43,28 +43,28 @@ const WRAPPERS: &[&str] = &[
     "core::sync::atomic::AtomicU64",
 ];
 
-impl View<'_> {
-    pub(crate) fn layout(&self, value: Value) -> Option<Rc<Type>> {
+impl TargetView<'_> {
+    pub(crate) fn layout(&self, value: TypedValue) -> Option<Rc<Type>> {
         self.types.layout(value.of)
     }
 
-    pub(crate) fn path(&self, value: Value) -> String {
+    pub(crate) fn path(&self, value: TypedValue) -> String {
         self.layout(value)
             .map_or_else(String::new, |of| of.path.clone())
     }
 
     /// The member of a value with this name.
-    pub(crate) fn member(&self, value: Value, name: &str) -> Option<Value> {
+    pub(crate) fn member(&self, value: TypedValue, name: &str) -> Option<TypedValue> {
         part(value, self.layout(value)?.member(name)?)
     }
 
     /// The unsigned number in a value of up to 8 bytes.
-    pub(crate) fn number(&self, value: Value) -> Option<u64> {
+    pub(crate) fn number(&self, value: TypedValue) -> Option<u64> {
         self.pages.number(value.address, self.layout(value)?.size)
     }
 
     /// The index of the present variant of a value, and its contents; `None` if that is not certain.
-    pub(crate) fn variant(&self, value: Value) -> Option<(usize, Value)> {
+    pub(crate) fn variant(&self, value: TypedValue) -> Option<(usize, TypedValue)> {
         let layout = self.layout(value)?;
         let TypeKind::Enum(of) = &layout.kind else {
             return None;
@@ -104,7 +104,7 @@ impl View<'_> {
     }
 
     /// The name of the present variant: the last part of the name of its type.
-    pub(crate) fn variant_name(&self, value: Value) -> Option<(String, Value)> {
+    pub(crate) fn variant_name(&self, value: TypedValue) -> Option<(String, TypedValue)> {
         let (_, contents) = self.variant(value)?;
         let layout = self.layout(contents)?;
         let name = layout.path.rsplit("::").next()?;
@@ -112,7 +112,7 @@ impl View<'_> {
     }
 
     /// What a pointer, box, reference or `Arc` leads to; `None` if null or unreadable.
-    pub(crate) fn target(&self, value: Value) -> Option<Value> {
+    pub(crate) fn target(&self, value: TypedValue) -> Option<TypedValue> {
         let layout = self.layout(value)?;
         match &layout.kind {
             TypeKind::Pointer(to) => self.at(self.pages.word(value.address)?, (*to)?),
@@ -130,7 +130,7 @@ impl View<'_> {
         }
     }
 
-    fn dynamic_target(&self, value: Value, layout: &Type) -> Option<Value> {
+    fn dynamic_target(&self, value: TypedValue, layout: &Type) -> Option<TypedValue> {
         // The value of a counted pointer lies behind the counts, at an offset that depends on its type.
         let is_counted = ["::ArcInner<", "::RcInner<", "::RcBox<"];
         if is_counted.iter().any(|inner| layout.path.contains(inner)) {
@@ -146,12 +146,12 @@ impl View<'_> {
         self.at(pointer, of)
     }
 
-    fn at(&self, address: u64, of: TypeRef) -> Option<Value> {
-        (address != 0).then_some(Value { of, address })
+    fn at(&self, address: u64, of: TypeRef) -> Option<TypedValue> {
+        (address != 0).then_some(TypedValue { of, address })
     }
 
     /// The value inside wrappers such as `Pin` and `ManuallyDrop`. Pointers stay.
-    pub(crate) fn unwrapped(&self, mut value: Value) -> Value {
+    pub(crate) fn unwrapped(&self, mut value: TypedValue) -> TypedValue {
         for _ in 0..MAX_WRAPPERS {
             match self.wrapped(value) {
                 Some(inner) => value = inner,
@@ -161,7 +161,7 @@ impl View<'_> {
         value
     }
 
-    fn wrapped(&self, value: Value) -> Option<Value> {
+    fn wrapped(&self, value: TypedValue) -> Option<TypedValue> {
         let layout = self.layout(value)?;
         if layout.member("vtable").is_some() || !is_wrapper(&layout.path) {
             return None;
@@ -193,8 +193,8 @@ fn is_wrapper(path: &str) -> bool {
 }
 
 /// A part of a value. `None` if its address would overflow.
-pub(crate) fn part(value: Value, member: &Member) -> Option<Value> {
-    Some(Value {
+pub(crate) fn part(value: TypedValue, member: &Member) -> Option<TypedValue> {
+    Some(TypedValue {
         of: member.of,
         address: value.address.checked_add(member.offset)?,
     })

@@ -1,7 +1,7 @@
 //! Finds the waker of a task that a future has registered.
 
 use super::search::find;
-use super::view::{Value, View, part};
+use super::view::{TargetView, TypedValue, part};
 use crate::types::layout::TypeKind;
 
 /// What a waker wakes: the owner of the future that is read.
@@ -47,8 +47,8 @@ const MAX_DEPTH: u32 = 8;
 /// The waker of this owner in an `Option<Waker>`, or in a type around it. `None` if the value holds another waker, which
 /// may wake the owner indirectly, or if the memory cannot be read.
 pub(super) fn registered_waker(
-    view: &View<'_>,
-    value: Value,
+    view: &TargetView<'_>,
+    value: TypedValue,
     owner: WakerOwner,
 ) -> Option<Registered> {
     let raw = raw_waker(view, value, 0)?;
@@ -62,7 +62,11 @@ pub(super) fn registered_waker(
 }
 
 /// The waker of this owner in the `AtomicWaker` in a value. `None` also while the waker is replaced.
-pub(super) fn atomic_waker(view: &View<'_>, value: Value, owner: WakerOwner) -> Option<Registered> {
+pub(super) fn atomic_waker(
+    view: &TargetView<'_>,
+    value: TypedValue,
+    owner: WakerOwner,
+) -> Option<Registered> {
     let found = find(view, value, "::AtomicWaker", 0)?;
     let Some(waker) = found.first() else {
         return Some(Registered::No);
@@ -73,7 +77,7 @@ pub(super) fn atomic_waker(view: &View<'_>, value: Value, owner: WakerOwner) -> 
 }
 
 /// The `RawWaker` in a value. In an `Option<Waker>`, its address does not depend on the variant.
-fn raw_waker(view: &View<'_>, value: Value, depth: u32) -> Option<Value> {
+fn raw_waker(view: &TargetView<'_>, value: TypedValue, depth: u32) -> Option<TypedValue> {
     let layout = view.layout(value).filter(|_| depth < MAX_DEPTH)?;
     if layout.path == "core::task::wake::RawWaker" {
         return Some(value);

@@ -9,7 +9,7 @@ use ctp_trace::record::TaskId;
 use foldhash::HashSet;
 
 use super::known::is_body;
-use super::view::{Value, View, part};
+use super::view::{TargetView, TypedValue, part};
 use super::waker::WakerOwner;
 use crate::types::TypeRef;
 use crate::types::layout::{Type, TypeKind};
@@ -22,13 +22,13 @@ const WAKER_BYTES: u64 = 16;
 
 /// Searches values for wakers of a task.
 pub(super) struct WakerSearch<'s> {
-    view: &'s View<'s>,
+    view: &'s TargetView<'s>,
     /// The search looks for the wakers of this owner.
     owner: WakerOwner,
     /// The tasks, by the addresses of their headers.
     tasks: &'s dyn Fn(u64) -> Option<TaskId>,
-    next: Vec<Value>,
-    visited: HashSet<Value>,
+    next: Vec<TypedValue>,
+    visited: HashSet<TypedValue>,
     /// The memory that was read: address and size of each part.
     read: Vec<(u64, u64)>,
     found: FoundWakers,
@@ -45,7 +45,7 @@ pub(super) struct FoundWakers {
 
 impl<'s> WakerSearch<'s> {
     pub(super) fn new(
-        view: &'s View<'s>,
+        view: &'s TargetView<'s>,
         owner: WakerOwner,
         tasks: &'s dyn Fn(u64) -> Option<TaskId>,
     ) -> Self {
@@ -61,7 +61,7 @@ impl<'s> WakerSearch<'s> {
     }
 
     /// Searches these values. Wakers in memory that changes during the search are left out.
-    pub(super) fn run(mut self, from: impl IntoIterator<Item = Value>) -> FoundWakers {
+    pub(super) fn run(mut self, from: impl IntoIterator<Item = TypedValue>) -> FoundWakers {
         self.next.extend(from);
         while let Some(value) = self.next.pop() {
             if !self.visited.insert(value) {
@@ -84,7 +84,7 @@ impl<'s> WakerSearch<'s> {
     }
 
     /// Adds the parts of a value; `None` if a part cannot be followed.
-    fn visit(&mut self, value: Value) -> Option<()> {
+    fn visit(&mut self, value: TypedValue) -> Option<()> {
         let layout = self.view.layout(value)?;
         if self.is_plain(value.of, 0) {
             return Some(());
@@ -121,17 +121,17 @@ impl<'s> WakerSearch<'s> {
         }
     }
 
-    fn push(&mut self, value: Value) -> Option<()> {
+    fn push(&mut self, value: TypedValue) -> Option<()> {
         self.next.push(value);
         Some(())
     }
 
-    fn word_of(&self, value: Value, member: &str) -> Option<u64> {
+    fn word_of(&self, value: TypedValue, member: &str) -> Option<u64> {
         let member = self.view.member(value, member)?;
         self.view.pages.word(member.address)
     }
 
-    fn visit_waker(&mut self, waker: Value) -> Option<()> {
+    fn visit_waker(&mut self, waker: TypedValue) -> Option<()> {
         let (data, vtable) = (self.word_of(waker, "data")?, self.word_of(waker, "vtable")?);
         if vtable != 0 && self.owner.is_woken_by(data) {
             self.found.wakers.insert(waker.address);
@@ -141,7 +141,7 @@ impl<'s> WakerSearch<'s> {
         (self.tasks)(data).map(|_| ())
     }
 
-    fn visit_vec(&mut self, vec: Value, layout: &Type) -> Option<()> {
+    fn visit_vec(&mut self, vec: TypedValue, layout: &Type) -> Option<()> {
         let element = *layout.parameters.first()?;
         let count = self.view.number(self.view.member(vec, "len")?)?;
         let buffer = self.view.member(vec, "buf")?;
@@ -151,7 +151,7 @@ impl<'s> WakerSearch<'s> {
         self.push_elements(first, element, count)
     }
 
-    fn visit_slice(&mut self, slice: Value) -> Option<()> {
+    fn visit_slice(&mut self, slice: TypedValue) -> Option<()> {
         let layout = self.view.layout(slice)?;
         if layout.name.starts_with('*') {
             return None;
@@ -177,13 +177,13 @@ impl<'s> WakerSearch<'s> {
             .filter(|count| *count < MAX_PARTS)?;
         for index in 0..count as u64 {
             let address = first.checked_add(index.checked_mul(size)?)?;
-            self.next.push(Value { of, address });
+            self.next.push(TypedValue { of, address });
         }
         Some(())
     }
 
     /// Adds the value of an `Arc` or `Rc`. `None` if the type of the value is not sized.
-    fn visit_shared(&mut self, shared: Value) -> Option<()> {
+    fn visit_shared(&mut self, shared: TypedValue) -> Option<()> {
         let pointer = self.view.unwrapped(self.view.member(shared, "ptr")?);
         match self.view.layout(pointer)?.kind {
             TypeKind::Pointer(_) => self.push(self.view.target(shared)?),
@@ -192,7 +192,7 @@ impl<'s> WakerSearch<'s> {
     }
 
     /// Adds what a reference or box leads to. `None` for other pointers.
-    fn visit_pointer(&mut self, pointer: Value, layout: &Type) -> Option<()> {
+    fn visit_pointer(&mut self, pointer: TypedValue, layout: &Type) -> Option<()> {
         let is_safe = layout.name.starts_with('&') || layout.path == "alloc::boxed::Box";
         if is_safe {
             self.push(self.view.target(pointer)?)

@@ -10,14 +10,14 @@ use super::account::FutureCounts;
 use super::guard::{are_guards_unknown, are_variables_present, held_locks};
 use super::known::{Known, LeafType, is_body, known, macro_of};
 use super::leaf::{Awaited, LeafReader};
-use super::view::{Value, View};
+use super::view::{TargetView, TypedValue};
 use super::waker::WakerOwner;
 use super::{Met, RegisteredWaker, TaskAwaits, own, shown};
 use crate::types::layout::{Type, Variant};
 
 /// A walk along the futures of a task, and what was found so far.
 pub(super) struct AwaitWalk<'w> {
-    pub(super) view: &'w View<'w>,
+    pub(super) view: &'w TargetView<'w>,
     owner: WakerOwner,
     /// An upper limit of the number of wakers of the task; `None` if unknown.
     wakers: Option<u32>,
@@ -25,7 +25,7 @@ pub(super) struct AwaitWalk<'w> {
     descriptors: &'w HashMap<u64, u32>,
     found: TaskAwaits,
     /// The contents of the bodies around the current future, outermost first, with their depths.
-    around: Vec<(u32, Value)>,
+    around: Vec<(u32, TypedValue)>,
     met: HashSet<Met>,
     /// The memory of the futures that are polled with the wakers of the task.
     polled: Vec<Range<u64>>,
@@ -56,7 +56,7 @@ const MAX_DEPTH: u32 = 256;
 
 impl<'w> AwaitWalk<'w> {
     pub(super) fn new(
-        view: &'w View<'w>,
+        view: &'w TargetView<'w>,
         (owner, wakers): (WakerOwner, Option<u32>),
         tasks: &'w dyn Fn(u64) -> Option<TaskId>,
         descriptors: &'w HashMap<u64, u32>,
@@ -80,7 +80,7 @@ impl<'w> AwaitWalk<'w> {
     }
 
     /// Follows the futures from the outermost future, and returns what was found.
-    pub(super) fn run(mut self, future: Value) -> TaskAwaits {
+    pub(super) fn run(mut self, future: TypedValue) -> TaskAwaits {
         self.follow(future, 0);
         let wakers = &mut self.found.wakers;
         own::mark_own(self.view, future, self.may_have_moved, wakers);
@@ -102,7 +102,7 @@ impl<'w> AwaitWalk<'w> {
     }
 
     /// Adds the frames and waits of a future and of the futures that it awaits.
-    pub(super) fn follow(&mut self, future: Value, depth: u32) {
+    pub(super) fn follow(&mut self, future: TypedValue, depth: u32) {
         let future = self.view.unwrapped(future);
         let Some(layout) = self.view.layout(future) else {
             self.add_gap("the type of a future is unknown");
@@ -140,7 +140,7 @@ impl<'w> AwaitWalk<'w> {
         }
     }
 
-    fn follow_body(&mut self, future: Value, layout: &Type, depth: u32) {
+    fn follow_body(&mut self, future: TypedValue, layout: &Type, depth: u32) {
         let Some((variant, contents)) = self.view.variant(future) else {
             self.add_gap("the state of a future cannot be read");
             self.add_frame(depth, shown(layout));
@@ -180,7 +180,7 @@ impl<'w> AwaitWalk<'w> {
     }
 
     /// Follows a future inside a future of an unknown type.
-    pub(super) fn follow_unproven(&mut self, inner: Value, depth: u32) {
+    pub(super) fn follow_unproven(&mut self, inner: TypedValue, depth: u32) {
         let proof = std::mem::replace(&mut self.proof, PollProof::Unproven);
         self.follow(inner, depth);
         self.proof = proof;
@@ -203,7 +203,7 @@ impl<'w> AwaitWalk<'w> {
     }
 
     /// Follows what a body awaits. If the `.await` is in the expansion of a macro, the frame has the name of the macro.
-    fn follow_in(&mut self, awaited: Value, expanded: Option<&str>, depth: u32) {
+    fn follow_in(&mut self, awaited: TypedValue, expanded: Option<&str>, depth: u32) {
         let index = self.found.frames.len();
         self.is_expanded = expanded.is_some();
         self.follow(awaited, depth);
@@ -225,10 +225,10 @@ impl<'w> AwaitWalk<'w> {
     /// is the place of the macro call, or the place of the function if the call is unknown.
     fn user_place(
         &self,
-        body: Value,
+        body: TypedValue,
         layout: &Type,
         variant: &Variant,
-        awaited: Option<Value>,
+        awaited: Option<TypedValue>,
     ) -> Option<(String, u32)> {
         let function = layout.variants().first()?;
         if variant.file == function.file {
@@ -250,7 +250,13 @@ impl<'w> AwaitWalk<'w> {
     }
 
     /// Adds an innermost future.
-    pub(super) fn add_leaf(&mut self, future: Value, layout: &Type, leaf: LeafType, depth: u32) {
+    pub(super) fn add_leaf(
+        &mut self,
+        future: TypedValue,
+        layout: &Type,
+        leaf: LeafType,
+        depth: u32,
+    ) {
         self.around.retain(|(around, _)| *around < depth);
         let index = self.add_frame(depth, shown(layout));
         let reader = LeafReader {

@@ -10,7 +10,7 @@ use crate::target::Target;
 use crate::target::mapping::Mapping;
 use crate::threads::names::FrameMarks;
 use crate::threads::polled::{self, PollableTask};
-use crate::threads::role::ThreadActivity;
+use crate::threads::role::RuntimeActivity;
 use crate::threads::{ThreadSample, ThreadState, block_on, in_place, syscall_names};
 
 /// The maximum number of threads that are inspected.
@@ -252,7 +252,7 @@ impl ThreadInspector {
         let functions = stack.frames.iter().map(|frame| self.marks.of(frame));
         let functions: Vec<_> = functions.collect();
         let marks: Vec<_> = functions.iter().map(|of| of.marks.clone()).collect();
-        let activity = ThreadActivity::of(&marks);
+        let activity = RuntimeActivity::of(&marks);
         let poll = &stack.frames[activity.poll.clone()];
         thread.polls = polled::task(target, poll, tasks);
         thread.role = activity.role;

@@ -1,4 +1,4 @@
-//! [`ThreadActivity`]: what a thread does for a runtime, by the functions on its stack.
+//! [`RuntimeActivity`]: what a thread does for a runtime, by the functions on its stack.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::threads::mark::RuntimeMark;
 
 /// What a thread does for a runtime.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ThreadActivity {
+pub struct RuntimeActivity {
     /// The role of the thread.
     pub role: ThreadRole,
     /// The frames of the innermost functions that poll a task; empty if there are none.
@@ -17,7 +17,7 @@ pub struct ThreadActivity {
     pub has_loop: bool,
 }
 
-impl ThreadActivity {
+impl RuntimeActivity {
     /// What a thread with these marks on its frames does, innermost frame first. A frame has several marks if
     /// functions were inlined into its function.
     pub fn of(frames: &[Vec<RuntimeMark>]) -> Self {
@@ -51,7 +51,7 @@ impl ThreadActivity {
             Some(RuntimeMark::SingleThread) => ThreadRole::Polling,
             _ => ThreadRole::Worker,
         };
-        ThreadActivity {
+        RuntimeActivity {
             role,
             poll,
             has_loop: matches!(
@@ -81,7 +81,7 @@ mod tests {
 
     fn activity(marks: &[&[RuntimeMark]]) -> (ThreadRole, Range<usize>) {
         let frames: Vec<Vec<RuntimeMark>> = marks.iter().map(|marks| marks.to_vec()).collect();
-        let ThreadActivity { role, poll, .. } = ThreadActivity::of(&frames);
+        let RuntimeActivity { role, poll, .. } = RuntimeActivity::of(&frames);
         (role, poll)
     }
 

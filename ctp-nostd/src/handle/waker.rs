@@ -21,14 +21,14 @@ use crate::sync::Ordering;
 
 /// Records that a coroutine is woken. Any thread may hold a waker, even after the coroutine's end.
 pub struct Waker<P: 'static, L: Layout = Full> {
-    target: Attached<Target<L>>,
+    target: Attached<WakeTarget<L>>,
     /// Used to find the lane of the thread that wakes.
     probe: Option<&'static Probe<P, L>>,
 }
 
 /// The coroutine to wake: an owner of a station.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Target<L: Layout> {
+pub(crate) struct WakeTarget<L: Layout> {
     station: &'static StationOf<L>,
     /// All stations of the region.
     stations: &'static [StationOf<L>],
@@ -65,7 +65,7 @@ impl<P: Platform, L: ProbeLayout> Waker<P, L> {
 
     pub(crate) fn of(handle: &StationHandle<P, L>) -> Self {
         let attachment = handle.probe.attachment;
-        let target = Target {
+        let target = WakeTarget {
             station: handle.station,
             stations: handle.probe.region.stations,
             ring: handle.probe.region.ring,
@@ -101,7 +101,7 @@ impl<P: Platform, L: ProbeLayout> Waker<P, L> {
 
     /// The coroutine to wake, if it still occupies its station.
     #[inline(always)]
-    pub(crate) fn target(&self) -> Option<&Target<L>> {
+    pub(crate) fn target(&self) -> Option<&WakeTarget<L>> {
         self.target.live().filter(|target| target.is_there())
     }
 
@@ -122,17 +122,17 @@ impl<P: Platform, L: ProbeLayout> Waker<P, L> {
     /// The count of wakers of the coroutine.
     #[cfg(feature = "alloc")]
     #[inline(always)]
-    pub(crate) fn count(&self) -> Count<L> {
-        Count(self.target)
+    pub(crate) fn count(&self) -> WakerCount<L> {
+        WakerCount(self.target)
     }
 }
 
 /// The count of the wakers of a coroutine.
 #[cfg(feature = "alloc")]
-pub(crate) struct Count<L: Layout = Full>(Attached<Target<L>>);
+pub(crate) struct WakerCount<L: Layout = Full>(Attached<WakeTarget<L>>);
 
 #[cfg(feature = "alloc")]
-impl<L: Layout> Count<L> {
+impl<L: Layout> WakerCount<L> {
     /// Adds a waker.
     pub fn add(&self) {
         if let Some((word, generation)) = self.live() {
@@ -153,7 +153,7 @@ impl<L: Layout> Count<L> {
     }
 }
 
-impl<L: ProbeLayout> Target<L> {
+impl<L: ProbeLayout> WakeTarget<L> {
     #[inline(never)]
     fn wake_at<const MODE: RecordingMode, P: Platform, S: CallSite>(
         &self,

@@ -11,7 +11,7 @@
 //! slot only until the writer writes that slot again.
 
 use crate::memory::layout::{SLOTS, Station};
-use crate::protocol::slot::{self, Epoch, Snapshot, event_of, final_seq, index_of};
+use crate::protocol::slot::{self, Epoch, SlotReading, event_of, final_seq, index_of};
 
 /// How a peer numbers its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,13 +82,15 @@ impl Dialect {
 
 fn fetch_per_slot(station: &Station, n: u64) -> Fetched {
     for _ in 0..TRIES {
-        match slot::snapshot(station.slot_of(n)) {
-            Snapshot::Changed => continue,
-            Snapshot::Empty => return Fetched::NotYet,
-            Snapshot::Whole(seq, epoch) if seq == final_seq(n) => return Fetched::Whole(epoch),
-            Snapshot::Writing(seq) if seq.wrapping_add(1) == final_seq(n) => return Fetched::Torn,
-            Snapshot::Whole(seq, _) => return older_or_newer(n, seq),
-            Snapshot::Writing(seq) => return older_or_newer(n, seq.wrapping_add(1)),
+        match slot::read(station.slot_of(n)) {
+            SlotReading::Changed => continue,
+            SlotReading::Empty => return Fetched::NotYet,
+            SlotReading::Whole(seq, epoch) if seq == final_seq(n) => return Fetched::Whole(epoch),
+            SlotReading::Writing(seq) if seq.wrapping_add(1) == final_seq(n) => {
+                return Fetched::Torn;
+            }
+            SlotReading::Whole(seq, _) => return older_or_newer(n, seq),
+            SlotReading::Writing(seq) => return older_or_newer(n, seq.wrapping_add(1)),
         }
     }
     // The slot changes all the time, so this event is being overwritten.

@@ -1,4 +1,4 @@
-//! The seqlock of a slot: [`publish`] and [`snapshot`], the two halves of the protocol.
+//! The seqlock of a slot: [`publish`] and [`read`], the two halves of the protocol.
 //!
 //! ```text
 //!   writer (one at a time)                  reader (any number, any process)
@@ -160,7 +160,7 @@ pub fn publish_in<L: Layout>(slot: &Slot, n: u64, epoch: &Epoch) {
 
 /// The result of reading a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Snapshot {
+pub enum SlotReading {
     /// The slot has never been written.
     Empty,
     /// A whole event with its sequence number.
@@ -173,13 +173,13 @@ pub enum Snapshot {
 
 /// Reads a slot once, without waiting.
 #[inline]
-pub fn snapshot(slot: &Slot) -> Snapshot {
+pub fn read(slot: &Slot) -> SlotReading {
     let (before, epoch, after) = copy(slot);
     match before {
-        0 => Snapshot::Empty,
-        odd if odd % 2 == 1 => Snapshot::Writing(odd),
-        even if even == after => Snapshot::Whole(even, epoch),
-        _ => Snapshot::Changed,
+        0 => SlotReading::Empty,
+        odd if odd % 2 == 1 => SlotReading::Writing(odd),
+        even if even == after => SlotReading::Whole(even, epoch),
+        _ => SlotReading::Changed,
     }
 }
 

@@ -136,7 +136,7 @@ fn copy(slot: &Slot) -> (u64, Epoch) {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::protocol::slot::Snapshot;
+    use crate::protocol::slot::SlotReading;
 
     fn station() -> Station {
         let station = Station::default();
@@ -163,9 +163,9 @@ mod tests {
         assert_eq!(copy.wakes(), station.wakes());
         for n in 2..10 {
             let [copied, original] =
-                [&copy, &station].map(|station| slot::snapshot(station.slot_of(n)));
+                [&copy, &station].map(|station| slot::read(station.slot_of(n)));
             assert_eq!(copied, original);
-            assert!(matches!(copied, Snapshot::Whole(_, epoch) if epoch.timestamp == 100 + n));
+            assert!(matches!(copied, SlotReading::Whole(_, epoch) if epoch.timestamp == 100 + n));
         }
     }
 
@@ -176,6 +176,6 @@ mod tests {
         words.set_event_head(10);
         let copy = words.to_station(None);
         assert_eq!(copy.event_head(), 10);
-        assert_eq!(slot::snapshot(copy.slot_of(9)), Snapshot::Empty);
+        assert_eq!(slot::read(copy.slot_of(9)), SlotReading::Empty);
     }
 }

@@ -37,7 +37,7 @@
 
 use crate::memory::layout::{Layout, Station, StationOf};
 use crate::protocol::control;
-use crate::protocol::slot::{self, AFTER_FILTERED, EventKind, Snapshot};
+use crate::protocol::slot::{self, AFTER_FILTERED, EventKind, SlotReading};
 use crate::sync::{Ordering, fence};
 
 /// Added to the stack pointer in `addr`. Stack pointers are even.
@@ -179,9 +179,9 @@ impl SuspendedStack {
             return Err(NoStack::Filtered);
         }
         let latest = head.wrapping_sub(1);
-        let epoch = match slot::snapshot(station.slot_of(latest)) {
-            Snapshot::Empty => return Err(NoStack::NeverRan),
-            Snapshot::Whole(seq, epoch) if seq == slot::final_seq(latest) => epoch,
+        let epoch = match slot::read(station.slot_of(latest)) {
+            SlotReading::Empty => return Err(NoStack::NeverRan),
+            SlotReading::Whole(seq, epoch) if seq == slot::final_seq(latest) => epoch,
             _ => return Err(NoStack::Changes),
         };
         if epoch.generation != generation {

@@ -53,8 +53,8 @@ fn region() -> CompactRegion<'static> {
 fn held(station: &CompactStation) -> Vec<(u64, u8)> {
     let head = station.event_head();
     let latest = (head.saturating_sub(2)..head).map(|n| {
-        match slot::snapshot(&station.slots()[index_in::<Compact>(n)]) {
-            Snapshot::Whole(seq, epoch) if seq == final_seq_in::<Compact>(n) => {
+        match slot::read(&station.slots()[index_in::<Compact>(n)]) {
+            SlotReading::Whole(seq, epoch) if seq == final_seq_in::<Compact>(n) => {
                 (n, epoch.tail.kind)
             }
             other => panic!("event {n}: {other:?}"),

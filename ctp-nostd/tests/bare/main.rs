@@ -12,7 +12,7 @@ use ctp_nostd::inspect::WokenBy;
 use ctp_nostd::intern::{self, EntryKind};
 use ctp_nostd::layout::Station;
 use ctp_nostd::site::SiteWord;
-use ctp_nostd::slot::{self, Epoch, EventKind, Snapshot};
+use ctp_nostd::slot::{self, Epoch, EventKind, SlotReading};
 use ctp_nostd::{Coroutine, Kind, Local, Memory, Platform, Region, Wait, WaitKind};
 
 /// A board with a memory of this many stations. Its attachment is its number, because the whole
@@ -196,7 +196,7 @@ fn last_eight_events_are_kept_and_the_rest_is_counted() {
         assert!(oldest <= attempted - 7 && harvested + oldest == attempted + 1);
     }
     for (n, epoch) in events(station) {
-        let Snapshot::Whole(seq, found) = slot::snapshot(station.slot_of(n)) else {
+        let SlotReading::Whole(seq, found) = slot::read(station.slot_of(n)) else {
             panic!("event {n} is not whole");
         };
         assert_eq!((seq, found), (2 * (n / 8) + 2, epoch));

@@ -2,7 +2,9 @@
 
 use ctp_nostd::dialect::{Dialect, Fetched};
 use ctp_nostd::layout::{Compact, Full, Layout, SequenceU64, Slot, Station};
-use ctp_nostd::slot::{self, Epoch, Snapshot, Tail, event_in, event_of, final_seq, final_seq_in};
+use ctp_nostd::slot::{
+    self, Epoch, SlotReading, Tail, event_in, event_of, final_seq, final_seq_in,
+};
 use loom::sync::Arc;
 use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use loom::sync::atomic::{AtomicU32, fence};
@@ -50,11 +52,11 @@ fn is_a_single_event<L: Layout>() {
             slot::publish_in::<L>(&written, next_lap, &event(next_lap));
         });
         let last = (final_seq_in::<L>(next_lap), event(next_lap));
-        match slot::snapshot(&slot) {
-            Snapshot::Whole(seq, epoch) if seq == final_seq(0) => assert_eq!(epoch, event(0)),
-            Snapshot::Whole(seq, epoch) => assert_eq!((seq, epoch), last),
-            Snapshot::Writing(odd) => assert!([1, 3].contains(&odd)),
-            Snapshot::Empty | Snapshot::Changed => {}
+        match slot::read(&slot) {
+            SlotReading::Whole(seq, epoch) if seq == final_seq(0) => assert_eq!(epoch, event(0)),
+            SlotReading::Whole(seq, epoch) => assert_eq!((seq, epoch), last),
+            SlotReading::Writing(odd) => assert!([1, 3].contains(&odd)),
+            SlotReading::Empty | SlotReading::Changed => {}
         }
         writer.join().expect("a writer does not panic");
     });

@@ -15,7 +15,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use ctp_nostd::layout::{Compact, Full, Layout, Slot};
-use ctp_nostd::slot::{self, Epoch, Snapshot, event_in, event_of, final_seq_in};
+use ctp_nostd::slot::{self, Epoch, SlotReading, event_in, event_of, final_seq_in};
 use ctp_nostd::{
     CompactMemory, Coroutine, Memory, Platform, ProbeLayout, RegionOf, Wait, half_written,
 };
@@ -70,13 +70,13 @@ fn event(n: u64) -> Epoch {
 }
 
 fn slot_is_right<L: Layout>() -> bool {
-    match SLOT.with(slot::snapshot) {
-        Snapshot::Whole(seq, epoch) => {
+    match SLOT.with(slot::read) {
+        SlotReading::Whole(seq, epoch) => {
             let n = event_in::<L>(0, seq);
             (seq, epoch) == (final_seq_in::<L>(n), event(n))
         }
-        Snapshot::Writing(_) => true,
-        Snapshot::Empty | Snapshot::Changed => false,
+        SlotReading::Writing(_) => true,
+        SlotReading::Empty | SlotReading::Changed => false,
     }
 }
 
@@ -89,8 +89,8 @@ fn sequence_is_whole_at_each_instruction() {
         assert_at_each_instruction(slot_is_right::<Full>, &|| {
             slot::publish(slot, last + 8, &event(last + 8));
         });
-        let after = slot::snapshot(slot);
-        assert_eq!(after, Snapshot::Whole(CROSSING, event(last + 8)));
+        let after = slot::read(slot);
+        assert_eq!(after, SlotReading::Whole(CROSSING, event(last + 8)));
     });
 }
 
@@ -104,8 +104,8 @@ fn compact_sequence_is_whole_at_each_instruction() {
         assert_at_each_instruction(slot_is_right::<Compact>, &|| {
             slot::publish_in::<Compact>(slot, next, &event(next));
         });
-        let after = slot::snapshot(slot);
-        assert_eq!(after, Snapshot::Whole(CROSSING, event(next)));
+        let after = slot::read(slot);
+        assert_eq!(after, SlotReading::Whole(CROSSING, event(next)));
     });
 }
 
@@ -173,10 +173,10 @@ fn dump_is_right<L: Layout>(dump: RegionOf<'_, L>) -> bool {
 /// sets the head.
 fn latest_is_right<L: Layout>(dump: &RegionOf<'_, L>, head: u64) -> bool {
     let latest = head - 1;
-    let found = slot::snapshot(dump.stations[0].slot_of(latest));
+    let found = slot::read(dump.stations[0].slot_of(latest));
     let is_whole = matches!(
         found,
-        Snapshot::Whole(seq, epoch)
+        SlotReading::Whole(seq, epoch)
             if seq == final_seq_in::<L>(latest) && TIMES_NS.contains(&epoch.timestamp)
     );
     is_whole || latest == CROSSING - 3

@@ -14,7 +14,7 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 use ctp_nostd::layout::{LaneRecord, MAX_STATIONS};
 
-use crate::cli::config::{Config, Flight, GdbServer, Image, Launch, Mode, Verbosity};
+use crate::cli::config::{Config, DumpFile, Flight, GdbServer, Launch, Mode, Verbosity};
 use crate::cli::duration;
 use crate::cli::size;
 use crate::flight::{BadReach, Reach, Trigger};
@@ -205,7 +205,7 @@ impl Args {
         }
         if let Some(dump) = self.image {
             let elf = self.elf;
-            let image = Image { dump, elf };
+            let image = DumpFile { dump, elf };
             return Ok(if self.follow {
                 Mode::Follow(image)
             } else {

@@ -34,9 +34,9 @@ pub enum Mode {
     /// Run a program and judge its probe.
     CheckProbe(Launch),
     /// Read a dump.
-    Image(Image),
+    Image(DumpFile),
     /// Record firmware with memory that is mapped to a file.
-    Follow(Image),
+    Follow(DumpFile),
     /// Record a target behind a GDB server.
     Gdb(GdbServer),
     /// Inspect running processes, and record those with a probe as a launched program would be.
@@ -91,7 +91,7 @@ pub struct Flight {
 
 /// A dump to read.
 #[derive(Clone, Debug)]
-pub struct Image {
+pub struct DumpFile {
     /// Bytes of the program's memory.
     pub dump: PathBuf,
     /// Its executable.

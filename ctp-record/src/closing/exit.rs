@@ -2,10 +2,10 @@
 
 use ctp_trace::record::ExitReason;
 
-use super::{Closing, signal_name};
+use super::{ClosingLines, signal_name};
 use crate::cli::words::seconds;
 
-impl Closing<'_> {
+impl ClosingLines<'_> {
     /// How the program or the recording ended, and when.
     pub(super) fn exit_description(&self) -> String {
         let after = self.after();

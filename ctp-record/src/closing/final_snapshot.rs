@@ -4,7 +4,7 @@ use ctp_trace::record::{End, ExitReason, Nanos};
 
 use crate::cli::config::{Config, Launch, Verbosity};
 use crate::cli::words::counted;
-use crate::closing::{Closing, SnapshotExtent, Written, write};
+use crate::closing::{ClosingLines, SnapshotExtent, Written, write};
 use crate::error::TraceError;
 use crate::flight::{SnapshotCounts, WrittenSnapshot};
 use crate::session::recording;
@@ -74,15 +74,15 @@ fn why_none(before: SnapshotCounts) -> String {
     format!("no snapshot was due at this exit (--snapshot-on){earlier}")
 }
 
-fn unwritten(mut closing: Closing<'_>, why: String) -> Closing<'_> {
+fn unwritten(mut closing: ClosingLines<'_>, why: String) -> ClosingLines<'_> {
     closing.written.unwritten = Some(why);
     closing
 }
 
-fn of_snapshot<'c>(closing: Closing<'c>, snapshot: &WrittenSnapshot) -> Closing<'c> {
+fn of_snapshot<'c>(closing: ClosingLines<'c>, snapshot: &WrittenSnapshot) -> ClosingLines<'c> {
     let assembled = &snapshot.summary;
     let metadata = snapshot.file.metadata().ok();
-    Closing {
+    ClosingLines {
         stuck_summary: closing.stuck_summary_of(&snapshot.file, assembled.end.events),
         written: Written {
             bytes: metadata.map(|metadata| metadata.len()),

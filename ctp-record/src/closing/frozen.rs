@@ -2,10 +2,10 @@
 
 use ctp_nostd::freeze::LIMIT;
 
-use super::Closing;
+use super::ClosingLines;
 use crate::cli::words::counted;
 
-impl Closing<'_> {
+impl ClosingLines<'_> {
     pub(super) fn frozen_to_the_limit(&self) -> Option<String> {
         let runs = self.counters.broken_freezes;
         (runs > 0).then(|| {
@@ -36,7 +36,7 @@ mod tests {
                 broken_freezes,
                 ..Counters::default()
             };
-            Closing::new("app".to_owned(), Path::new("x"), End::default(), counters)
+            ClosingLines::new("app".to_owned(), Path::new("x"), End::default(), counters)
         };
         assert_eq!(closing(0).frozen_to_the_limit(), None);
         let line = closing(2).frozen_to_the_limit().expect("two runs");

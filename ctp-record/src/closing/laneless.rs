@@ -1,10 +1,10 @@
 //! Closing lines about threads without a lane.
 
-use super::Closing;
+use super::ClosingLines;
 use crate::cli::size::typed;
 use crate::cli::words::{counted, grouped};
 
-impl Closing<'_> {
+impl ClosingLines<'_> {
     pub(super) fn laneless(&self) -> Option<String> {
         let threads = self.counters.laneless;
         let remedy = self.room.roomier.map_or(String::new(), |(bytes, most)| {
@@ -54,7 +54,7 @@ mod tests {
     // LT-12
     #[test]
     fn threads_without_a_buffer_get_a_hint_at_smaller_buffers() {
-        let mut closing = Closing::new(
+        let mut closing = ClosingLines::new(
             "app".to_owned(),
             Path::new("x"),
             End::default(),
@@ -83,7 +83,7 @@ mod tests {
             coroutines: 90,
             ..End::default()
         };
-        let closing = Closing {
+        let closing = ClosingLines {
             totals: Totals {
                 summed_up: 43_514,
                 ..Totals::default()
@@ -96,14 +96,14 @@ mod tests {
                 laneless: 3,
                 ..Counters::default()
             },
-            ..Closing::new("app".to_owned(), Path::new("x"), end, Counters::default())
+            ..ClosingLines::new("app".to_owned(), Path::new("x"), end, Counters::default())
         };
         let kept = "(408 kept: at most the latest 8 of each coroutine)";
         assert!(closing.what_was_recorded().contains(kept));
         let message = closing.laneless().expect("threads without a buffer");
         assert!(message.contains("no memory left to map any"), "{message}");
         assert!(!message.contains("until one is free"), "{message}");
-        let unwritten = Closing {
+        let unwritten = ClosingLines {
             written: Written {
                 unwritten: Some("no snapshot".to_owned()),
                 ..Written::default()

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use ctp_nostd::layout::MAX_STATIONS;
 
-use super::Closing;
+use super::ClosingLines;
 use crate::cli::words::{counted, grouped};
 
-impl Closing<'_> {
+impl ClosingLines<'_> {
     pub(super) fn refused(&self) -> Option<String> {
         if self.end.refused == 0 {
             return None;
@@ -69,12 +69,12 @@ mod tests {
                 refused,
                 ..End::default()
             };
-            let closing = Closing {
+            let closing = ClosingLines {
                 room: Capacity {
                     stations,
                     ..Capacity::default()
                 },
-                ..Closing::new("app".to_owned(), Path::new("x"), end, Counters::default())
+                ..ClosingLines::new("app".to_owned(), Path::new("x"), end, Counters::default())
             };
             closing.refused().expect("refused coroutines")
         };

@@ -2,10 +2,10 @@
 
 use ctp_trace::record::ExitReason;
 
-use super::Closing;
+use super::ClosingLines;
 use crate::cli::words::grouped;
 
-impl Closing<'_> {
+impl ClosingLines<'_> {
     pub(super) fn turned_away(&self) -> impl Iterator<Item = String> {
         let away = &self.processes.turned_away;
         let reasons = [
@@ -100,13 +100,13 @@ mod tests {
     use crate::closing::OtherProcesses;
     use crate::connect::turned_away::TurnedAway;
 
-    fn of(turned_away: TurnedAway) -> Closing<'static> {
-        Closing {
+    fn of(turned_away: TurnedAway) -> ClosingLines<'static> {
+        ClosingLines {
             processes: OtherProcesses {
                 turned_away,
                 ..OtherProcesses::default()
             },
-            ..Closing::new(
+            ..ClosingLines::new(
                 "app".to_owned(),
                 Path::new("x"),
                 End::default(),
@@ -118,7 +118,7 @@ mod tests {
     // CTP-18, CTP-32
     #[test]
     fn a_process_turned_away_is_reported_with_a_remedy() {
-        let message = |closing: &Closing<'_>| closing.turned_away().collect::<Vec<_>>();
+        let message = |closing: &ClosingLines<'_>| closing.turned_away().collect::<Vec<_>>();
         let full = of(TurnedAway {
             for_descriptors: 3,
             ..TurnedAway::default()
@@ -159,7 +159,7 @@ mod tests {
             ..TurnedAway::default()
         });
         closing.end.how = ExitReason::Exited(0);
-        let says_wait = |closing: &Closing<'_>| {
+        let says_wait = |closing: &ClosingLines<'_>| {
             closing
                 .turned_away()
                 .any(|line| line.contains("--wait-all"))

@@ -4,7 +4,7 @@ use std::fs::File;
 
 use ctp_trace::record::End;
 
-use super::Closing;
+use super::ClosingLines;
 use crate::cli::config::Verbosity;
 use crate::cli::stderr;
 use crate::closing::post_run::{self, StuckSummary};
@@ -19,7 +19,7 @@ use crate::session::processor_limit;
 pub fn close(
     mut output: Output,
     end: &End,
-    closing: Option<Closing<'_>>,
+    closing: Option<ClosingLines<'_>>,
     verbosity: Verbosity,
 ) -> Result<(), TraceError> {
     let keeps_earlier = output.keeps_earlier(end);
@@ -39,7 +39,7 @@ pub fn close(
     written.map(drop)
 }
 
-impl Closing<'_> {
+impl ClosingLines<'_> {
     /// The stuck and busy coroutines of a recording. The trace is read only if any coroutine may be stuck.
     fn stuck_summary(&self, trace: &File) -> Option<StuckSummary> {
         if self.have_all_finished() {
@@ -77,7 +77,7 @@ impl Closing<'_> {
 }
 
 /// Prints the closing lines, unless only errors are printed.
-pub fn say(closing: &Closing<'_>, verbosity: Verbosity) {
+pub fn say(closing: &ClosingLines<'_>, verbosity: Verbosity) {
     if verbosity > Verbosity::Quiet {
         stderr::say(&closing.text(verbosity == Verbosity::Verbose));
     }
@@ -95,13 +95,13 @@ mod tests {
     use crate::harvest::Totals;
 
     /// A recording of four coroutines, of which this many ended in a run of their own.
-    fn closing(finished: u32, lost: u64) -> Closing<'static> {
+    fn closing(finished: u32, lost: u64) -> ClosingLines<'static> {
         let end = End {
             coroutines: 4,
             lost,
             ..End::default()
         };
-        Closing {
+        ClosingLines {
             totals: Totals {
                 finished,
                 coroutines: 4,
@@ -111,7 +111,7 @@ mod tests {
                 bytes: Some(1),
                 ..Written::default()
             },
-            ..Closing::new("app".to_owned(), Path::new("x"), end, Counters::default())
+            ..ClosingLines::new("app".to_owned(), Path::new("x"), end, Counters::default())
         }
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::converse::{Deadline, converse};
 use super::status::{self, Facts};
-use super::wire::{self, Question, Request};
+use super::wire::{self, ControlRequest, Question};
 use super::{Verb, find};
 use crate::error::ControlError;
 
@@ -30,8 +30,8 @@ const LONG_TIMEOUT: Duration = Duration::from_secs(600);
 pub fn request(command: &ControlCommand) -> Result<String, ControlError> {
     let pid = command.question.pid;
     let deadline = Deadline::after(match command.question.request {
-        Request::Verb(_) | Request::Stacks => TIMEOUT,
-        Request::Snapshot(_) => LONG_TIMEOUT,
+        ControlRequest::Verb(_) | ControlRequest::Stacks => TIMEOUT,
+        ControlRequest::Snapshot(_) => LONG_TIMEOUT,
     });
     let stream = find::recorder(pid, deadline)?;
     let text = converse(stream, &command.question.to_text(), deadline)
@@ -46,9 +46,9 @@ pub fn request(command: &ControlCommand) -> Result<String, ControlError> {
 fn printed(command: &ControlCommand, facts: &Facts) -> String {
     match (command.json, &command.question.request) {
         (true, _) => status::to_json(facts),
-        (false, Request::Verb(Verb::Status)) => status::to_text(facts),
-        (false, Request::Verb(_)) => status::in_a_sentence(facts),
-        (false, Request::Snapshot(_)) => status::of_a_snapshot(facts),
-        (false, Request::Stacks) => status::of_stacks(facts),
+        (false, ControlRequest::Verb(Verb::Status)) => status::to_text(facts),
+        (false, ControlRequest::Verb(_)) => status::in_a_sentence(facts),
+        (false, ControlRequest::Snapshot(_)) => status::of_a_snapshot(facts),
+        (false, ControlRequest::Stacks) => status::of_stacks(facts),
     }
 }

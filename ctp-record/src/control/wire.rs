@@ -22,7 +22,7 @@ pub const MAX_QUESTION_BYTES: usize = 5120;
 
 /// What a question asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request {
+pub enum ControlRequest {
     /// Reads or changes what is recorded.
     Verb(Verb),
     /// Takes a snapshot into this file, or into a file that the recorder chooses.
@@ -37,7 +37,7 @@ pub struct Question {
     /// The process id that the user typed: the recorder or a process that it records.
     pub pid: u32,
     /// The request.
-    pub request: Request,
+    pub request: ControlRequest,
 }
 
 /// Why a question cannot be answered.
@@ -73,13 +73,13 @@ impl Question {
     /// The text to send.
     pub fn to_text(&self) -> String {
         let request = match &self.request {
-            Request::Verb(Verb::Stop) => "stop".to_owned(),
-            Request::Verb(Verb::Start) => "start".to_owned(),
-            Request::Verb(Verb::Status) => "status".to_owned(),
-            Request::Verb(Verb::Filter(filter)) => format!("filter {filter}"),
-            Request::Snapshot(None) => "snapshot".to_owned(),
-            Request::Snapshot(Some(path)) => format!("snapshot {}", path.display()),
-            Request::Stacks => "stacks".to_owned(),
+            ControlRequest::Verb(Verb::Stop) => "stop".to_owned(),
+            ControlRequest::Verb(Verb::Start) => "start".to_owned(),
+            ControlRequest::Verb(Verb::Status) => "status".to_owned(),
+            ControlRequest::Verb(Verb::Filter(filter)) => format!("filter {filter}"),
+            ControlRequest::Snapshot(None) => "snapshot".to_owned(),
+            ControlRequest::Snapshot(Some(path)) => format!("snapshot {}", path.display()),
+            ControlRequest::Stacks => "stacks".to_owned(),
         };
         format!("{HELLO}\n{}\n{request}\n", self.pid)
     }
@@ -108,16 +108,16 @@ impl Question {
     }
 }
 
-fn request(line: &str) -> Result<Request, BadQuestion> {
+fn request(line: &str) -> Result<ControlRequest, BadQuestion> {
     match line.split_once(' ').unwrap_or((line, "")) {
-        ("snapshot", "") => Ok(Request::Snapshot(None)),
-        ("snapshot", path) => Ok(Request::Snapshot(Some(path.into()))),
-        ("stacks", "") => Ok(Request::Stacks),
-        ("stop", "") => Ok(Request::Verb(Verb::Stop)),
-        ("start", "") => Ok(Request::Verb(Verb::Start)),
-        ("status", "") => Ok(Request::Verb(Verb::Status)),
+        ("snapshot", "") => Ok(ControlRequest::Snapshot(None)),
+        ("snapshot", path) => Ok(ControlRequest::Snapshot(Some(path.into()))),
+        ("stacks", "") => Ok(ControlRequest::Stacks),
+        ("stop", "") => Ok(ControlRequest::Verb(Verb::Stop)),
+        ("start", "") => Ok(ControlRequest::Verb(Verb::Start)),
+        ("status", "") => Ok(ControlRequest::Verb(Verb::Status)),
         ("filter", expression) => match expression.parse() {
-            Ok(filter) => Ok(Request::Verb(Verb::Filter(filter))),
+            Ok(filter) => Ok(ControlRequest::Verb(Verb::Filter(filter))),
             Err(bad) => Err(BadQuestion::Filter(bad)),
         },
         _ => Err(BadQuestion::Verb(line.to_owned())),
@@ -172,11 +172,11 @@ mod tests {
     fn questions_and_answers_arrive_as_they_were_sent() {
         let filter = "kind=run tid=7".parse().expect("a filter");
         for verb in [Verb::Stop, Verb::Start, Verb::Status, Verb::Filter(filter)] {
-            arrives(Request::Verb(verb));
+            arrives(ControlRequest::Verb(verb));
         }
-        arrives(Request::Snapshot(None));
-        arrives(Request::Stacks);
-        arrives(Request::Snapshot(Some("/srv/a b.ctp".into())));
+        arrives(ControlRequest::Snapshot(None));
+        arrives(ControlRequest::Stacks);
+        arrives(ControlRequest::Snapshot(Some("/srv/a b.ctp".into())));
         let fact = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let output = fact("output", "caf\u{e9}'s \\\\n \n.ctp");
         let facts = vec![fact("events", "12"), output];
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(answer_from_text("ok\nevents 1"), None);
     }
 
-    fn arrives(request: Request) {
+    fn arrives(request: ControlRequest) {
         let question = Question { pid: 4321, request };
         let text = question.to_text();
         assert!(Question::is_whole(text.as_bytes()));

@@ -15,16 +15,16 @@ const FIRST_PAUSE_NS: u64 = 1_000_000_000;
 
 /// When totals are emitted.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Summary {
+pub(super) struct SummarySchedule {
     bins: record::Bins,
     pause_ns: u64,
     /// When totals are emitted next. `None` before the first pass.
     next_ns: Option<u64>,
 }
 
-impl Summary {
+impl SummarySchedule {
     pub(super) fn new(bins: Bins) -> Self {
-        Summary {
+        SummarySchedule {
             bins: record::Bins {
                 lo: bins.lo() as u8,
                 step: bins.step() as u8,
@@ -53,7 +53,7 @@ impl Harvest {
     #[must_use]
     pub fn summing_up(self, bins: Bins) -> Self {
         Harvest {
-            summary: Some(Summary::new(bins)),
+            summary: Some(SummarySchedule::new(bins)),
             ..self
         }
     }
@@ -157,7 +157,7 @@ impl Harvest {
         &self,
         index: usize,
         (station, last_ns): (&Station, u64),
-        summary: Summary,
+        summary: SummarySchedule,
         [waiting, running]: [Durations; 2],
     ) -> Aggregate {
         Aggregate {

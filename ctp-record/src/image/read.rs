@@ -4,10 +4,10 @@ use ctp_nostd::{Region, half_written};
 use ctp_trace::record::ExitReason;
 
 use super::{Firmware, first_birth_ns, load};
-use crate::cli::config::{Config, Image, Verbosity};
+use crate::cli::config::{Config, DumpFile, Verbosity};
 use crate::cli::words::shown;
 use crate::closing::start_and_end::{end_of, start_of};
-use crate::closing::{Capacity, Closing, write};
+use crate::closing::{Capacity, ClosingLines, write};
 use crate::error::{Error, ImageError};
 use crate::harvest::{Harvest, Totals};
 use crate::memory::clock::Clock;
@@ -17,7 +17,7 @@ use crate::output::Output;
 ///
 /// # Errors
 /// The dump cannot be read or holds no usable memory, or the trace cannot be written.
-pub fn read(config: &Config, image: &Image) -> Result<u8, Error> {
+pub fn read(config: &Config, image: &DumpFile) -> Result<u8, Error> {
     let found = load(image)?;
     let mut firmware = Firmware::of_elf(image.elf.as_ref())?;
     let region = found
@@ -39,7 +39,7 @@ pub fn read(config: &Config, image: &Image) -> Result<u8, Error> {
     let totals = harvest.totals();
     let end = end_of(totals, harvest.latest(), ExitReason::Image, counters);
     let subject = shown(&image.dump);
-    let closing = Closing {
+    let closing = ClosingLines {
         room: Capacity {
             stations: region.stations.len() as u32,
             is_static: true,
@@ -51,7 +51,7 @@ pub fn read(config: &Config, image: &Image) -> Result<u8, Error> {
             ..Totals::default()
         },
         which: found.which,
-        ..Closing::new(subject, &config.output, end, counters)
+        ..ClosingLines::new(subject, &config.output, end, counters)
     };
     let closing = (config.verbosity > Verbosity::Quiet).then_some(closing);
     write::close(output, &end, closing, config.verbosity)?;

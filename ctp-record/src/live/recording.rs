@@ -13,7 +13,7 @@ use super::source::{LiveSource, SourceError, while_held};
 use crate::cli::config::{Config, Verbosity};
 use crate::cli::stderr;
 use crate::closing::start_and_end::{end_of, start_of};
-use crate::closing::{Capacity, Closing, write};
+use crate::closing::{Capacity, ClosingLines, write};
 use crate::error::{Error, LiveError};
 use crate::harvest::{Harvest, Totals};
 use crate::image::{Firmware, first_birth_ns};
@@ -297,7 +297,7 @@ impl Recording {
             ExitReason::Stopped,
             self.counters,
         );
-        let closing = Closing {
+        let closing = ClosingLines {
             room: Capacity {
                 stations: self.stations,
                 is_static: true,
@@ -307,7 +307,7 @@ impl Recording {
                 doubtful: totals.doubtful,
                 ..Totals::default()
             },
-            ..Closing::new(subject, &config.output, end, self.counters)
+            ..ClosingLines::new(subject, &config.output, end, self.counters)
         };
         let closing = (config.verbosity > Verbosity::Quiet).then_some(closing);
         Ok(write::close(self.output, &end, closing, config.verbosity)?)

@@ -16,13 +16,13 @@ use crate::cli::words::{counted, grouped, seconds, size};
 
 /// The status line.
 #[derive(Debug)]
-pub struct Status {
+pub struct StatusLine {
     started: Instant,
 }
 
 /// The figures of the status line.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Progress<'p> {
+pub struct StatusFigures<'p> {
     /// Events so far, as in `ctp-record control PID status`.
     pub events: u64,
     /// Events a second, in the latest second or two.
@@ -65,17 +65,17 @@ impl Default for EventStore {
     }
 }
 
-impl Status {
+impl StatusLine {
     /// A status line, if there is a terminal to show it.
     pub fn if_seen(verbosity: Verbosity) -> Option<Self> {
         let is_seen = io::stderr().is_terminal() && !io::stdout().is_terminal();
-        (Verbosity::Quiet < verbosity && is_seen).then(|| Status {
+        (Verbosity::Quiet < verbosity && is_seen).then(|| StatusLine {
             started: Instant::now(),
         })
     }
 
     /// Shows the line with these figures.
-    pub fn show(&self, progress: Progress<'_>) {
+    pub fn show(&self, progress: StatusFigures<'_>) {
         let line = line(self.started.elapsed(), progress);
         let line = escaped(&line);
         stderr::say_over(cut(&line, columns()));
@@ -87,7 +87,7 @@ impl Status {
     }
 }
 
-impl Drop for Status {
+impl Drop for StatusLine {
     fn drop(&mut self) {
         self.make_room();
     }
@@ -107,7 +107,7 @@ fn cut(line: &str, columns: usize) -> &str {
     end.map_or(line, |(end, _)| &line[..end])
 }
 
-fn line(running: Duration, progress: Progress<'_>) -> String {
+fn line(running: Duration, progress: StatusFigures<'_>) -> String {
     let failure = progress.failure;
     let failure = failure.map_or(String::new(), |error| format!("cannot write ({error}), "));
     format!(
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_long_recording_fits_on_a_line() {
-        let progress = Progress {
+        let progress = StatusFigures {
             events: 3_000_000_000,
             events_per_s: 20_000_000,
             lost: 12_000_000,
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn flight_recorder_line_shows_what_is_kept() {
         let line_of = |length_ns, snapshots| {
-            let progress = Progress {
+            let progress = StatusFigures {
                 events: 4_612_987,
                 events_per_s: 1_942_357,
                 location: EventStore::Flight {
@@ -188,7 +188,7 @@ mod tests {
                     room_bytes: 16 << 20,
                     snapshots,
                 },
-                ..Progress::default()
+                ..StatusFigures::default()
             };
             line(Duration::from_secs(2), progress)
         };
@@ -207,9 +207,9 @@ mod tests {
     #[test]
     fn a_write_failure_comes_first() {
         let failure = io::Error::from_raw_os_error(28);
-        let progress = Progress {
+        let progress = StatusFigures {
             failure: Some(&failure),
-            ..Progress::default()
+            ..StatusFigures::default()
         };
         let line = line(Duration::from_secs(2), progress);
         let begin = "2 s: cannot write (No space left on device (os error 28)), 0 events";

@@ -10,7 +10,7 @@ use crate::cli::config::Verbosity;
 use crate::cli::stderr;
 use crate::launch::signals::Arrived;
 use crate::launch::survivors;
-use crate::monitor::status::Status;
+use crate::monitor::status::StatusLine;
 use crate::session::wait::Happened;
 
 impl Session<'_> {
@@ -128,7 +128,7 @@ impl Session<'_> {
     /// Prints which signal ends the recording, because the closing lines do not.
     fn report_exit_reason(&self, arrived: Arrived) {
         if self.options.verbosity > Verbosity::Quiet {
-            self.status.iter().for_each(Status::make_room);
+            self.status.iter().for_each(StatusLine::make_room);
             let what = match arrived.number {
                 SIGXCPU => " (ctp-record has used its processor time: ulimit -t)",
                 _ => "",

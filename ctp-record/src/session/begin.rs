@@ -10,7 +10,7 @@ use crate::memory::calibrate::Calibrator;
 use crate::memory::clock::Clock;
 use crate::memory::memory_set::MemorySet;
 use crate::monitor::inspections::Inspections;
-use crate::monitor::status::Status;
+use crate::monitor::status::StatusLine;
 use crate::monitor::stuck_monitor::StuckMonitor;
 use crate::observe::Observations;
 use crate::output::backlog::Backlog;
@@ -57,7 +57,7 @@ impl<'s> Session<'s> {
             observations: Observations::new(launch.summary && parts.stuck_monitor.is_none()),
             inspections: Inspections::new(clock, launch.freezes),
             watermark: is_history.then(Watermark::default),
-            status: Status::if_seen(verbosity),
+            status: StatusLine::if_seen(verbosity),
             regions: parts.regions,
             rendezvous: parts.rendezvous,
             running: parts.running,

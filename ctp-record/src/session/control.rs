@@ -9,7 +9,7 @@ use super::Session;
 use crate::control::Verb;
 use crate::control::control_server::Reply;
 use crate::control::status::Status;
-use crate::control::wire::{Answer, Question, Request};
+use crate::control::wire::{Answer, ControlRequest, Question};
 use crate::harvest::Sink as _;
 use crate::memory::memory_set::MemorySet;
 use crate::session::wait;
@@ -45,9 +45,9 @@ impl Session<'_> {
     fn answer_question(&mut self, question: Question, reply: Reply) {
         match (self.target_of(question.pid), question.request) {
             (Err(sentence), _) => reply.answer(&Err(sentence)),
-            (Ok(_), Request::Snapshot(path)) => self.snapshot_for(reply, path),
-            (Ok(pid), Request::Stacks) => reply.answer(&self.read_stacks(pid)),
-            (Ok(pid), Request::Verb(verb)) => reply.answer(&self.execute(pid, verb)),
+            (Ok(_), ControlRequest::Snapshot(path)) => self.snapshot_for(reply, path),
+            (Ok(pid), ControlRequest::Stacks) => reply.answer(&self.read_stacks(pid)),
+            (Ok(pid), ControlRequest::Verb(verb)) => reply.answer(&self.execute(pid, verb)),
         }
     }
 

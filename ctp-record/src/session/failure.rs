@@ -4,7 +4,7 @@ use super::Session;
 use crate::cli::stderr;
 use crate::cli::words::seconds;
 use crate::error::TraceError;
-use crate::monitor::status::Status;
+use crate::monitor::status::StatusLine;
 use crate::output::encoder::same;
 
 impl Session<'_> {
@@ -23,7 +23,7 @@ impl Session<'_> {
             TraceError::Full(path.to_owned(), same(failure))
         );
         self.so_far.has_reported_failure = true;
-        self.status.iter().for_each(Status::make_room);
+        self.status.iter().for_each(StatusLine::make_room);
         stderr::say(&line);
     }
 }

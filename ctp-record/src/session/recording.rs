@@ -12,7 +12,7 @@ use crate::cli::stderr;
 use crate::closing::cost;
 use crate::closing::final_snapshot;
 use crate::closing::start_and_end::{end_of, recording_of, start_of};
-use crate::closing::{Capacity, Closing, OtherProcesses, write};
+use crate::closing::{Capacity, ClosingLines, OtherProcesses, write};
 use crate::connect::rendezvous::Rendezvous;
 use crate::crash::Crashes;
 use crate::error::{Error, StartError};
@@ -226,9 +226,9 @@ pub fn closing_of<'c>(
     launch: &Launch,
     session: &Session<'_>,
     end: End,
-) -> Closing<'c> {
+) -> ClosingLines<'c> {
     let regions = &session.regions;
-    Closing {
+    ClosingLines {
         event_cost: cost::of_event(regions.first().region().header),
         room: Capacity {
             is_static: false,
@@ -249,7 +249,7 @@ pub fn closing_of<'c>(
         damaged: regions.damaged(),
         totals: regions.totals(),
         foreign: regions.foreign(),
-        ..Closing::new(launch.name(), &config.output, end, regions.counters())
+        ..ClosingLines::new(launch.name(), &config.output, end, regions.counters())
     }
 }
 

@@ -11,7 +11,7 @@ use crate::control::control_server::Reply;
 use crate::error::TraceError;
 use crate::flight::{FlightHistory, SnapshotInput, WrittenSnapshot};
 use crate::memory::memory_set::MemorySet;
-use crate::monitor::status::Status;
+use crate::monitor::status::StatusLine;
 use crate::output::store::Store;
 use crate::proc::process;
 use crate::proc::processes::Processes;
@@ -62,7 +62,7 @@ impl Session<'_> {
     fn report_if_stopped(&self) {
         let pid = self.running.pid();
         if self.options.verbosity > Verbosity::Quiet && process::is_stopped(pid) {
-            self.status.iter().for_each(Status::make_room);
+            self.status.iter().for_each(StatusLine::make_room);
             stderr::say(&format!(
                 "ctp-record: process {pid} is stopped, by a signal or a debugger: nothing in it \
                  runs until it is continued (SIGCONT)\n"

@@ -8,7 +8,7 @@ use super::Session;
 use crate::cli::config::Verbosity;
 use crate::cli::stderr;
 use crate::memory::clock::processor_time;
-use crate::monitor::status::Status;
+use crate::monitor::status::StatusLine;
 use crate::monitor::stuck_monitor::{Purpose, StuckMonitor, StuckSite, flight, reported};
 use crate::output::store::Store;
 use crate::session::pace::PassOutcome;
@@ -49,7 +49,7 @@ impl Session<'_> {
     fn announce(&mut self, purpose: Purpose, at: Nanos, findings: &[StuckSite]) {
         let is_reported = purpose != (Purpose::Snapshot { is_reported: false });
         if is_reported && self.options.verbosity > Verbosity::Quiet {
-            self.status.iter().for_each(Status::make_room);
+            self.status.iter().for_each(StatusLine::make_room);
             stderr::say(&reported::lines(at, findings));
         }
         self.request_stacks_of(findings);

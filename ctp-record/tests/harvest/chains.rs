@@ -3,7 +3,7 @@
 use ctp_nostd::chain::{self, Chain};
 use ctp_nostd::intern::{self, Entry};
 use ctp_nostd::site::SiteWord;
-use ctp_nostd::slot::{self, Epoch, Snapshot};
+use ctp_nostd::slot::{self, Epoch, SlotReading};
 use ctp_nostd::{Coroutine, Probe, Region, Wait};
 use ctp_record::harvest::Harvest;
 use ctp_trace::record::{Place, Record, SiteId};
@@ -48,7 +48,7 @@ impl Waiter {
         self.life.suspend(Wait::unknown());
         self.waits += 1;
         let slot = self.region.stations[0].slot_of(self.waits);
-        let Snapshot::Whole(_, epoch) = slot::snapshot(slot) else {
+        let SlotReading::Whole(_, epoch) = slot::read(slot) else {
             unreachable!("nothing writes the slot meanwhile");
         };
         let site = SiteWord::from_id(id).0;

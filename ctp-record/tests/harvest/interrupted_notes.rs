@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use ctp_nostd::layout::Station;
-use ctp_nostd::slot::{self, Snapshot};
+use ctp_nostd::slot::{self, SlotReading};
 use ctp_nostd::{Coroutine, Local, Memory, Platform, Region, WAIT_ONE_OF_SEVERAL, Wait, WaitKind};
 
 /// A platform with one thread and a clock that counts readings.
@@ -115,8 +115,8 @@ type AnnouncedWait = (u8, u64);
 /// The wait of a coroutine's latest event.
 fn latest_wait(index: usize) -> AnnouncedWait {
     let station = station(index);
-    match slot::snapshot(station.slot_of(station.event_head() - 1)) {
-        Snapshot::Whole(_, epoch) => (epoch.tail.wait_kind, epoch.arg),
+    match slot::read(station.slot_of(station.event_head() - 1)) {
+        SlotReading::Whole(_, epoch) => (epoch.tail.wait_kind, epoch.arg),
         other => panic!("{other:?}"),
     }
 }

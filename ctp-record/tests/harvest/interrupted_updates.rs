@@ -10,7 +10,7 @@ use std::thread;
 
 use ctp_nostd::aggregate::{Bins, Durations};
 use ctp_nostd::layout::Station;
-use ctp_nostd::slot::{self, Snapshot};
+use ctp_nostd::slot::{self, SlotReading};
 use ctp_nostd::{Coroutine, Local, Memory, Platform, Region, Wait};
 
 /// A platform for one thread and its handlers. The clock advances a nanosecond per reading.
@@ -81,8 +81,8 @@ fn station() -> &'static Station {
 }
 
 fn time_of(n: u64) -> u64 {
-    match slot::snapshot(station().slot_of(n)) {
-        Snapshot::Whole(_, epoch) => epoch.timestamp,
+    match slot::read(station().slot_of(n)) {
+        SlotReading::Whole(_, epoch) => epoch.timestamp,
         other => panic!("event {n}: {other:?}"),
     }
 }

@@ -8,7 +8,7 @@ use ctp_nostd::create::Recording;
 use ctp_nostd::{Coroutine, Probe, Wait};
 use ctp_record::harvest::Harvest;
 use ctp_trace::TraceModel;
-use ctp_trace::model::Activity;
+use ctp_trace::model::SpanActivity;
 use ctp_trace::record::{self, Aggregate, Durations, EventKind, Nanos, ProcessId, Record};
 use proptest::prelude::*;
 
@@ -37,9 +37,9 @@ fn model(records: &[Record]) -> (Durations, Durations) {
         };
         let is_death = matches!(record, Record::Event(event) if event.kind == EventKind::Death);
         let total: &mut Durations = match span.activity {
-            Activity::Waiting(..) if is_death => continue,
-            Activity::Waiting(..) => &mut waiting,
-            Activity::Running(_) => &mut running,
+            SpanActivity::Waiting(..) if is_death => continue,
+            SpanActivity::Waiting(..) => &mut waiting,
+            SpanActivity::Running(_) => &mut running,
         };
         total.add(span.length(), record::Bins::USUAL);
     }

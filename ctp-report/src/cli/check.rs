@@ -7,7 +7,7 @@ use ctp_trace::record::Nanos;
 
 use super::options::{StuckArgs, VIEWS, lint_names};
 use crate::config::ignore::Ignore;
-use crate::config::rules::{self, Count, Metric, Rules};
+use crate::config::rules::{self, CountMetric, Metric, Rules};
 use crate::config::{CheckView, View};
 
 /// How to write rules.
@@ -72,7 +72,7 @@ impl CheckArgs {
     pub(super) fn timeless_rule(&self) -> Option<&str> {
         let mut rules = self.check.iter().flat_map(|rules| &rules.0);
         let rule = rules.find(|rule| match rule.metric {
-            Metric::Count(count) => !matches!(count, Count::Stuck | Count::Likely),
+            Metric::Count(count) => !matches!(count, CountMetric::Stuck | CountMetric::Likely),
             Metric::LongestRun | Metric::Statistic(..) => false,
         });
         rule.map(|rule| rule.text.as_str())

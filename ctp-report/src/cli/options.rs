@@ -13,8 +13,9 @@ use super::{sort, tables, values};
 use crate::config::filter::{Filter, Period, TimeSelects};
 use crate::config::ignore::Ignore;
 use crate::config::{
-    By, ExportView, FlameView, Format, HtmlView, ProfileFormat, ProfileView, SiteField, SitesView,
-    Sort, StacksView, StuckView, TimelineView, TopView, TrackFormat, TracksView, View, WhyView,
+    ExportView, FlameView, FlameWidth, Format, HtmlView, ProfileFormat, ProfileView, SiteField,
+    SitesView, Sort, StacksView, StuckView, TimelineView, TopView, TrackFormat, TracksView, View,
+    WhyView,
 };
 use crate::findings::lints::LINTS;
 use crate::output;
@@ -208,7 +209,7 @@ pub(super) struct FlameArgs {
         default_value = "wait",
         conflicts_with = "stacks"
     )]
-    pub(super) by: By,
+    pub(super) by: FlameWidth,
     /// Title of the flame graph or timeline
     #[arg(long, value_name = "TEXT")]
     pub(super) title: Option<String>,

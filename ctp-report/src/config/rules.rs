@@ -33,16 +33,16 @@ pub struct Rule {
 #[derive(Clone, Debug)]
 pub enum Metric {
     /// A number of coroutines or events.
-    Count(Count),
+    Count(CountMetric),
     /// The longest single run.
     LongestRun,
     /// A statistic of waits, runs or delays.
-    Statistic(Statistic, Durations),
+    Statistic(Statistic, DurationSelector),
 }
 
 /// What a rule counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Count {
+pub enum CountMetric {
     /// Coroutines that are certainly stuck.
     Stuck,
     /// Coroutines that are likely stuck.
@@ -70,7 +70,7 @@ pub enum Statistic {
 
 /// The durations that a statistic is about.
 #[derive(Clone, Debug)]
-pub struct Durations {
+pub struct DurationSelector {
     /// What the coroutines did.
     pub kind: DurationKind,
     /// A pattern for the function, or for file and line, of the wait.

@@ -6,7 +6,7 @@ use crate::ctf::schema::{EVENT_CONTEXT, EVENT_HEADER, EventClass, FieldType, Pac
 
 /// The value of a field of an event record.
 #[derive(Clone, Copy, Debug)]
-pub enum Value<'v> {
+pub enum FieldValue<'v> {
     /// Of 32 bits, or the number of a label.
     U32(u32),
     /// Of 64 bits.
@@ -39,7 +39,7 @@ pub fn append_fields<const N: usize>(
 }
 
 /// Appends an event record.
-pub fn event(class: EventClass, moment: Moment, values: &[Value<'_>], out: &mut Vec<u8>) {
+pub fn event(class: EventClass, moment: Moment, values: &[FieldValue<'_>], out: &mut Vec<u8>) {
     debug_assert_eq!(values.len(), class.fields().len(), "{class:?}");
     append_fields(&EVENT_HEADER, [class as u64, moment.at.0], out);
     append_fields(&EVENT_CONTEXT, [moment.pid.into(), moment.tid], out);
@@ -49,20 +49,20 @@ pub fn event(class: EventClass, moment: Moment, values: &[Value<'_>], out: &mut 
     }
 }
 
-impl Value<'_> {
+impl FieldValue<'_> {
     fn has_type(&self, field_type: FieldType) -> bool {
         match self {
-            Value::U32(_) => matches!(field_type, FieldType::U32 | FieldType::Label(_)),
-            Value::U64(_) => field_type == FieldType::U64,
-            Value::Text(_) => field_type == FieldType::Text,
+            FieldValue::U32(_) => matches!(field_type, FieldType::U32 | FieldType::Label(_)),
+            FieldValue::U64(_) => field_type == FieldType::U64,
+            FieldValue::Text(_) => field_type == FieldType::Text,
         }
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
         match self {
-            Value::U32(number) => out.extend_from_slice(&number.to_le_bytes()),
-            Value::U64(number) => out.extend_from_slice(&number.to_le_bytes()),
-            Value::Text(text) => {
+            FieldValue::U32(number) => out.extend_from_slice(&number.to_le_bytes()),
+            FieldValue::U64(number) => out.extend_from_slice(&number.to_le_bytes()),
+            FieldValue::Text(text) => {
                 // A zero byte would end the text.
                 out.extend(text.bytes().filter(|byte| *byte != 0));
                 out.push(0);

@@ -13,7 +13,7 @@ use ctp_trace::record::{
     WakeCall, Waker,
 };
 
-use crate::ctf::encoding::{self, Moment, Value};
+use crate::ctf::encoding::{self, FieldValue, Moment};
 use crate::ctf::labels::Labels;
 use crate::ctf::schema::{EventClass, LabelSet};
 use crate::ctf::streams::Streams;
@@ -120,35 +120,35 @@ impl<'a> EventRecords<'a> {
         .map(|word| self.word(word));
         let proof = proof::lines(&explained.proof.steps).join("\n");
         let values = [
-            Value::U32(coroutine.id.0),
+            FieldValue::U32(coroutine.id.0),
             self.name(coroutine),
             place,
             verdict,
             confidence,
             state,
             reason,
-            Value::U64(judgement.age.0),
-            Value::Text(explained.text),
-            Value::Text(&proof),
+            FieldValue::U64(judgement.age.0),
+            FieldValue::Text(explained.text),
+            FieldValue::Text(&proof),
         ];
         self.add(EventClass::Verdict, moment, &values);
     }
 
     fn add_event(&mut self, coroutine: &Coroutine, event: &Event) {
         let moment = self.moment(coroutine, event);
-        let id = Value::U32(coroutine.id.0);
+        let id = FieldValue::U32(coroutine.id.0);
         let name = self.name(coroutine);
         match event.kind {
             EventKind::Birth => {
                 let place = self.place(coroutine, coroutine.spawn_site);
-                let values = [id, name, place, Value::U64(coroutine.probe_id)];
+                let values = [id, name, place, FieldValue::U64(coroutine.probe_id)];
                 self.add(EventClass::Birth, moment, &values);
             }
             EventKind::Run => self.add(EventClass::Run, moment, &[id, name]),
             EventKind::Suspend => {
                 let place = self.place(coroutine, event.site);
                 let waits_for = self.waits_for(event);
-                let values = [id, name, place, waits_for, Value::U64(event.arg)];
+                let values = [id, name, place, waits_for, FieldValue::U64(event.arg)];
                 self.add(EventClass::Suspend, moment, &values);
             }
             EventKind::Death => {
@@ -168,7 +168,7 @@ impl<'a> EventRecords<'a> {
             Act::Begin => self.add(EventClass::ThreadBegin, moment, &[]),
             Act::End => self.add(EventClass::ThreadEnd, moment, &[]),
             Act::Loss(lost) => {
-                self.add(EventClass::RecordsLost, moment, &[Value::U64(*lost)]);
+                self.add(EventClass::RecordsLost, moment, &[FieldValue::U64(*lost)]);
             }
             Act::Wake(call) => self.add_wake(trace_model, moment, call),
             Act::Close(close) => {
@@ -185,11 +185,11 @@ impl<'a> EventRecords<'a> {
         let woken = trace_model.get(call.coroutine);
         let name = match woken.filter(|woken| woken.is_alive()) {
             Some(woken) => self.name(woken),
-            None => Value::U32(self.labels.number(LabelSet::Names, NO_NAME)),
+            None => FieldValue::U32(self.labels.number(LabelSet::Names, NO_NAME)),
         };
         let place = self.call_place(call.site);
         let values = [
-            Value::U32(call.coroutine.0),
+            FieldValue::U32(call.coroutine.0),
             name,
             place,
             caller_id(call.by),
@@ -203,12 +203,12 @@ impl<'a> EventRecords<'a> {
     }
 
     /// The values for a resource, and for the place of a call about the resource.
-    fn resource(&mut self, site: SiteId, wait: WaitKind, arg: u64) -> [Value<'static>; 3] {
+    fn resource(&mut self, site: SiteId, wait: WaitKind, arg: u64) -> [FieldValue<'static>; 3] {
         let place = self.call_place(site);
-        [place, self.word(resource::word(wait)), Value::U64(arg)]
+        [place, self.word(resource::word(wait)), FieldValue::U64(arg)]
     }
 
-    fn add(&mut self, class: EventClass, moment: Moment, values: &[Value<'_>]) {
+    fn add(&mut self, class: EventClass, moment: Moment, values: &[FieldValue<'_>]) {
         if self.failed.is_some() {
             return;
         }
@@ -243,18 +243,18 @@ impl<'a> EventRecords<'a> {
     }
 
     /// The kind of resource that the program announced or, if none, that the leaf future waits for.
-    fn waits_for(&mut self, event: &Event) -> Value<'static> {
+    fn waits_for(&mut self, event: &Event) -> FieldValue<'static> {
         self.word(match event.wait {
             WaitKind::Unknown => self.model.trace_model.leaf_kind_at(event.site).word(),
             wait => resource::word(wait),
         })
     }
 
-    fn word(&mut self, word: &str) -> Value<'static> {
-        Value::U32(self.labels.number(LabelSet::Words, word))
+    fn word(&mut self, word: &str) -> FieldValue<'static> {
+        FieldValue::U32(self.labels.number(LabelSet::Words, word))
     }
 
-    fn name(&mut self, coroutine: &Coroutine) -> Value<'static> {
+    fn name(&mut self, coroutine: &Coroutine) -> FieldValue<'static> {
         let EventRecords {
             model,
             names,
@@ -265,11 +265,11 @@ impl<'a> EventRecords<'a> {
             let name = names.of_coroutine(model, coroutine);
             labels.number(LabelSet::Names, &name)
         });
-        Value::U32(*number)
+        FieldValue::U32(*number)
     }
 
     /// The place of a wait or a spawn: `read_frame main.rs:64`.
-    fn place(&mut self, coroutine: &Coroutine, site: SiteId) -> Value<'static> {
+    fn place(&mut self, coroutine: &Coroutine, site: SiteId) -> FieldValue<'static> {
         let EventRecords {
             model,
             names,
@@ -283,19 +283,19 @@ impl<'a> EventRecords<'a> {
                 let place = names.place_of(model, coroutine, site);
                 labels.number(LabelSet::Places, &place)
             });
-        Value::U32(*number)
+        FieldValue::U32(*number)
     }
 
     /// The place of a call: `reactor.rs:141`.
-    fn call_place(&mut self, site: SiteId) -> Value<'static> {
+    fn call_place(&mut self, site: SiteId) -> FieldValue<'static> {
         let place = self.names.short(site).unwrap_or_default();
-        Value::U32(self.labels.number(LabelSet::Places, &place))
+        FieldValue::U32(self.labels.number(LabelSet::Places, &place))
     }
 }
 
 /// The coroutine that ran at a call, or 0.
-fn caller_id(waker: Waker) -> Value<'static> {
-    Value::U32(match waker {
+fn caller_id(waker: Waker) -> FieldValue<'static> {
+    FieldValue::U32(match waker {
         Waker::Coroutine(id) => id.0,
         Waker::Foreign | Waker::Thread(_) => 0,
     })

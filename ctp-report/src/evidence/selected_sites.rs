@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ctp_trace::model::{Activity, Coroutine, NameId, SiteStats, Span, TraceModel};
+use ctp_trace::model::{Coroutine, NameId, SiteStats, Span, SpanActivity, TraceModel};
 use ctp_trace::record::{CoroutineId, EventKind, Nanos, Record, SiteId, WaitKind};
 
 use crate::evidence::selection::Selection;
@@ -40,7 +40,7 @@ impl SelectedSites {
         let name = ended.map(|(_, name)| name).or(alive).unwrap_or_default();
         let length = span.length();
         match span.activity {
-            Activity::Waiting(site, wait) => {
+            SpanActivity::Waiting(site, wait) => {
                 let stats = self.visit((site, wait), span.coroutine, name);
                 stats.events += 1;
                 let kind = match ended {
@@ -49,8 +49,10 @@ impl SelectedSites {
                 };
                 kind.add(length);
             }
-            Activity::Running(Some(from)) => self.sums.entry(from).or_default().runs.add(length),
-            Activity::Running(None) => {}
+            SpanActivity::Running(Some(from)) => {
+                self.sums.entry(from).or_default().runs.add(length)
+            }
+            SpanActivity::Running(None) => {}
         }
     }
 

@@ -305,7 +305,7 @@ impl LastPlace {
 
 #[cfg(test)]
 mod tests {
-    use ctp_trace::model::Activity;
+    use ctp_trace::model::SpanActivity;
     use ctp_trace::record::{Event, ThreadEvent};
 
     use super::*;
@@ -353,7 +353,7 @@ mod tests {
         };
         let span = |from, to| Span {
             coroutine: CoroutineId(1),
-            activity: Activity::Running(None),
+            activity: SpanActivity::Running(None),
             from: Nanos(from),
             to: Nanos(to),
         };

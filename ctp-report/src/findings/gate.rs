@@ -14,7 +14,7 @@ use crate::load::Model;
 
 /// The result of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Status {
+pub enum ReportStatus {
     /// Success.
     Fine,
     /// The report succeeded, and the check found a failure.
@@ -23,28 +23,28 @@ pub enum Status {
     Incomplete(String),
 }
 
-impl Status {
+impl ReportStatus {
     /// The worse of two results: a failure, or else a check without an answer.
     #[must_use]
-    pub fn or_worse(self, other: Status) -> Status {
+    pub fn or_worse(self, other: ReportStatus) -> ReportStatus {
         match (&self, &other) {
-            (Status::CheckFailed, _) | (_, Status::Fine) => self,
-            (_, Status::CheckFailed) | (Status::Fine, _) => other,
-            (Status::Incomplete(_), Status::Incomplete(_)) => self,
+            (ReportStatus::CheckFailed, _) | (_, ReportStatus::Fine) => self,
+            (_, ReportStatus::CheckFailed) | (ReportStatus::Fine, _) => other,
+            (ReportStatus::Incomplete(_), ReportStatus::Incomplete(_)) => self,
         }
     }
 }
 
 /// Checks the coroutines that the page lists.
-pub fn check(model: &Model, members: &[Member<'_>], threshold: Nanos) -> Status {
+pub fn check(model: &Model, members: &[Member<'_>], threshold: Nanos) -> ReportStatus {
     let mut verdicts = members.iter().map(|(_, judgement)| judgement.verdict);
     if verdicts.any(|verdict| verdict.is_stuck()) {
-        return Status::CheckFailed;
+        return ReportStatus::CheckFailed;
     }
     let gaps = gaps_of(model, members, threshold);
     match gaps::caveat(&gaps) {
-        None => Status::Fine,
-        Some(caveat) => Status::Incomplete(format!("nothing looks stuck, but {caveat}")),
+        None => ReportStatus::Fine,
+        Some(caveat) => ReportStatus::Incomplete(format!("nothing looks stuck, but {caveat}")),
     }
 }
 
@@ -75,9 +75,9 @@ fn judgements(members: &[Member<'_>]) -> impl Iterator<Item = (CoroutineId, Judg
 }
 
 /// Checks the tasks of inspected processes. `judgements` has those of the tasks that a filter admits.
-pub fn check_inspected(model: &Model, judgements: &[InspectedJudgement]) -> Status {
+pub fn check_inspected(model: &Model, judgements: &[InspectedJudgement]) -> ReportStatus {
     if judgements.iter().any(|judged| judged.verdict.is_stuck()) {
-        return Status::CheckFailed;
+        return ReportStatus::CheckFailed;
     }
     let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
     for judged in judgements.iter().filter(|judged| judged.reason.is_gap()) {
@@ -103,8 +103,8 @@ pub fn check_inspected(model: &Model, judgements: &[InspectedJudgement]) -> Stat
         gaps.push("a part of the trace is missing".to_owned());
     }
     match gaps::caveat(&gaps) {
-        None => Status::Fine,
-        Some(caveat) => Status::Incomplete(format!("nothing looks stuck, but {caveat}")),
+        None => ReportStatus::Fine,
+        Some(caveat) => ReportStatus::Incomplete(format!("nothing looks stuck, but {caveat}")),
     }
 }
 

@@ -54,13 +54,13 @@ pub struct Lint {
 #[derive(Debug)]
 pub enum Detection {
     /// By the records of the coroutines, while the trace is read.
-    WhileReading(fn() -> Box<dyn Watch>),
+    WhileReading(fn() -> Box<dyn LintWatch>),
     /// By the trace model at the end.
     AtTheEnd(fn(&TraceModel, &Selection) -> Groups),
 }
 
 /// Detects a lint while a trace is read.
-pub trait Watch {
+pub trait LintWatch {
     /// Takes an event, before the trace model does.
     fn event(&mut self, _trace_model: &TraceModel, _event: &Event) {}
 
@@ -80,7 +80,7 @@ impl Serialize for Lint {
 /// Detects all lints except the allowed lints.
 pub struct Watches {
     lints: Vec<&'static Lint>,
-    while_reading: Vec<(&'static str, Box<dyn Watch>)>,
+    while_reading: Vec<(&'static str, Box<dyn LintWatch>)>,
 }
 
 impl Watches {

@@ -4,7 +4,7 @@ use anyhow::Result;
 use ctp_trace::record::Nanos;
 
 use super::page::Graphic;
-use crate::config::By;
+use crate::config::FlameWidth;
 use crate::config::filter::Period;
 use crate::evidence::selection::Selection;
 use crate::load::{Input, Model};
@@ -26,7 +26,7 @@ impl Charts {
     /// If the trace cannot be read.
     pub fn read(input: &Input, time: Period, selection: Selection) -> Result<(Model, Self)> {
         let mut population = Population::of(input, time)?;
-        let mut folder = StackFolder::new(By::Wait);
+        let mut folder = StackFolder::new(FlameWidth::Wait);
         let model = input.model(
             |trace_model, record| population.note(trace_model, record, &selection),
             |trace_model, span| {

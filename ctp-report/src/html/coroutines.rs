@@ -4,7 +4,7 @@ use ctp_trace::model::Coroutine;
 use ctp_trace::record::Waker;
 use ctp_trace::verdict::Judgement;
 
-use super::table::{Definition, Kind, Table, Value};
+use super::table::{Definition, Table, TableValue, ValueKind};
 use crate::config::StuckView;
 use crate::config::filter::Filter;
 use crate::evidence::resource;
@@ -15,23 +15,23 @@ use crate::text::ContextLines;
 use crate::views::stuck;
 
 const COLUMNS: [Definition; 17] = [
-    ("id", "id", Kind::Number, true),
-    ("verdict", "verdict", Kind::Text, true),
-    ("function", "function", Kind::Text, true),
-    ("place", "place", Kind::Text, true),
-    ("waits_for", "waits for", Kind::Text, true),
-    ("age", "for", Kind::Duration, true),
-    ("name", "name", Kind::Text, true),
-    ("state", "state", Kind::Text, false),
-    ("reason", "reason", Kind::Text, false),
-    ("awaited_by", "awaited by", Kind::Text, false),
-    ("spawned_at", "spawned at", Kind::Text, false),
-    ("born", "born", Kind::Moment, false),
-    ("since", "since", Kind::Moment, false),
-    ("thread", "last thread", Kind::Number, false),
-    ("waits", "earlier waits", Kind::Number, false),
-    ("waker", "last woken by", Kind::Number, false),
-    ("woken_at", "last woken at", Kind::Text, false),
+    ("id", "id", ValueKind::Number, true),
+    ("verdict", "verdict", ValueKind::Text, true),
+    ("function", "function", ValueKind::Text, true),
+    ("place", "place", ValueKind::Text, true),
+    ("waits_for", "waits for", ValueKind::Text, true),
+    ("age", "for", ValueKind::Duration, true),
+    ("name", "name", ValueKind::Text, true),
+    ("state", "state", ValueKind::Text, false),
+    ("reason", "reason", ValueKind::Text, false),
+    ("awaited_by", "awaited by", ValueKind::Text, false),
+    ("spawned_at", "spawned at", ValueKind::Text, false),
+    ("born", "born", ValueKind::Moment, false),
+    ("since", "since", ValueKind::Moment, false),
+    ("thread", "last thread", ValueKind::Number, false),
+    ("waits", "earlier waits", ValueKind::Number, false),
+    ("waker", "last woken by", ValueKind::Number, false),
+    ("woken_at", "last woken at", ValueKind::Text, false),
 ];
 
 /// Returns the table, the worst verdicts first.
@@ -69,21 +69,21 @@ fn add(
     let last = coroutine.last;
     let (waker, woken_at) = last_wake(names, coroutine);
     table.add([
-        Value::Number(coroutine.id.0.into()),
+        TableValue::Number(coroutine.id.0.into()),
         judgement.verdict.word().into(),
-        Value::Text(names.name_of_row(model, site, coroutine)),
+        TableValue::Text(names.name_of_row(model, site, coroutine)),
         place.into(),
         wait.map(|wait| resource::of(model, wait)).into(),
-        Value::Number(judgement.age.0),
-        Value::Text(names.of_coroutine(model, coroutine)),
+        TableValue::Number(judgement.age.0),
+        TableValue::Text(names.of_coroutine(model, coroutine)),
         judgement.fact.word().into(),
         judgement.reason.word().into(),
         awaited_by.into(),
         names.at(coroutine.spawn_site).into(),
         (!coroutine.lived_before).then_some(coroutine.born.0).into(),
-        Value::Number(coroutine.state().1.0),
+        TableValue::Number(coroutine.state().1.0),
         last.map(|event| event.tid).into(),
-        Value::Number(coroutine.waits.waited.count),
+        TableValue::Number(coroutine.waits.waited.count),
         waker.into(),
         woken_at.into(),
     ]);

@@ -13,7 +13,7 @@ use crate::text::{NumberedTexts, units};
 /// What the values of a column are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum ValueKind {
     /// Numbers of texts.
     Text,
     /// Numbers.
@@ -29,7 +29,7 @@ pub enum Kind {
 struct Column {
     key: &'static str,
     title: &'static str,
-    kind: Kind,
+    kind: ValueKind,
     /// Whether the column is in the table. The details of a row have all columns.
     is_shown: bool,
     /// A value for each row; `None` if unknown, and the number 0 for an unknown text.
@@ -38,11 +38,11 @@ struct Column {
 
 /// The definition of a column: its key, its title, the kind of its values, and whether the table shows
 /// the column.
-pub type Definition = (&'static str, &'static str, Kind, bool);
+pub type Definition = (&'static str, &'static str, ValueKind, bool);
 
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum TableValue {
     /// The value is not known.
     Unknown,
     /// A text.
@@ -86,16 +86,16 @@ impl Table {
     }
 
     /// Adds a row with a value for each column.
-    pub fn add<const N: usize>(&mut self, values: [Value; N]) {
+    pub fn add<const N: usize>(&mut self, values: [TableValue; N]) {
         debug_assert_eq!(N, self.columns.len(), "a value for each column");
         self.rows += 1;
         for (at, value) in values.into_iter().enumerate() {
             let value = match value {
-                Value::Unknown if self.columns[at].kind == Kind::Text => Some(0),
-                Value::Unknown => None,
-                Value::Number(number) => Some(number),
-                Value::Text(text) if text.is_empty() => Some(0),
-                Value::Text(text) => Some(self.number(text)),
+                TableValue::Unknown if self.columns[at].kind == ValueKind::Text => Some(0),
+                TableValue::Unknown => None,
+                TableValue::Number(number) => Some(number),
+                TableValue::Text(text) if text.is_empty() => Some(0),
+                TableValue::Text(text) => Some(self.number(text)),
             };
             self.columns[at].values.push(value);
         }
@@ -130,40 +130,40 @@ impl Table {
     }
 }
 
-impl From<Option<String>> for Value {
+impl From<Option<String>> for TableValue {
     fn from(text: Option<String>) -> Self {
-        text.map_or(Value::Unknown, Value::Text)
+        text.map_or(TableValue::Unknown, TableValue::Text)
     }
 }
 
-impl From<&str> for Value {
+impl From<&str> for TableValue {
     fn from(text: &str) -> Self {
-        Value::Text(text.to_owned())
+        TableValue::Text(text.to_owned())
     }
 }
 
-impl From<Option<u64>> for Value {
+impl From<Option<u64>> for TableValue {
     fn from(number: Option<u64>) -> Self {
-        number.map_or(Value::Unknown, Value::Number)
+        number.map_or(TableValue::Unknown, TableValue::Number)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, Table, Value};
+    use super::{Table, TableValue, ValueKind};
 
     // CT-19
     #[test]
     fn equal_texts_are_stored_once_and_end_no_element() {
         let columns = [
-            ("id", "id", Kind::Number, true),
-            ("function", "function", Kind::Text, true),
+            ("id", "id", ValueKind::Number, true),
+            ("function", "function", ValueKind::Text, true),
         ];
         let mut table = Table::new("task", &columns);
         for id in 1..4 {
-            table.add([Value::Number(id), "a</script>".into()]);
+            table.add([TableValue::Number(id), "a</script>".into()]);
         }
-        table.add([Value::Unknown, "".into()]);
+        table.add([TableValue::Unknown, "".into()]);
         table.add_source("a.rs:1", || vec!["  >    1 | let a;".to_owned()]);
         table.add_source("a.rs:1", || unreachable!("the place is known"));
         let json = table.json();

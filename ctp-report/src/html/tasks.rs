@@ -2,7 +2,7 @@
 
 use ctp_trace::model::JudgedTask;
 
-use super::table::{Definition, Kind, Table, Value};
+use super::table::{Definition, Table, TableValue, ValueKind};
 use crate::config::StuckView;
 use crate::config::filter::Filter;
 use crate::evidence::inspected::site::name_of;
@@ -14,20 +14,20 @@ use crate::text;
 use crate::text::ContextLines;
 
 const COLUMNS: [Definition; 14] = [
-    ("id", "id", Kind::Number, true),
-    ("verdict", "verdict", Kind::Text, true),
-    ("function", "function", Kind::Text, true),
-    ("place", "place", Kind::Text, true),
-    ("waits_for", "waits for", Kind::Text, true),
-    ("state", "state", Kind::Text, true),
-    ("name", "task", Kind::Text, true),
-    ("reason", "reason", Kind::Text, false),
-    ("awaited_by", "awaited by", Kind::Text, false),
-    ("spawned_at", "spawned at", Kind::Text, false),
-    ("holds", "holds", Kind::Text, false),
-    ("held_by", "held by", Kind::Text, false),
-    ("wakers", "can wake", Kind::Text, false),
-    ("kind", "kind", Kind::Text, false),
+    ("id", "id", ValueKind::Number, true),
+    ("verdict", "verdict", ValueKind::Text, true),
+    ("function", "function", ValueKind::Text, true),
+    ("place", "place", ValueKind::Text, true),
+    ("waits_for", "waits for", ValueKind::Text, true),
+    ("state", "state", ValueKind::Text, true),
+    ("name", "task", ValueKind::Text, true),
+    ("reason", "reason", ValueKind::Text, false),
+    ("awaited_by", "awaited by", ValueKind::Text, false),
+    ("spawned_at", "spawned at", ValueKind::Text, false),
+    ("holds", "holds", ValueKind::Text, false),
+    ("held_by", "held by", ValueKind::Text, false),
+    ("wakers", "can wake", ValueKind::Text, false),
+    ("kind", "kind", ValueKind::Text, false),
 ];
 
 /// Returns the table, the worst verdicts first.
@@ -63,21 +63,21 @@ fn add(
     let spawned = task.spawned_at.as_ref();
     let holds: Vec<String> = task.holds.iter().map(words::held).collect();
     table.add([
-        Value::Number(task.id.0.into()),
+        TableValue::Number(task.id.0.into()),
         member.judgement.verdict.word().into(),
         function.into(),
         place.clone().into(),
-        Value::Text(words::waits(&[task], None).join(", ")),
+        TableValue::Text(words::waits(&[task], None).join(", ")),
         task.state.word().into(),
-        Value::Text(name_of(task)),
+        TableValue::Text(name_of(task)),
         member.judgement.reason.word().into(),
         awaited_by.into(),
         spawned
             .map(|(file, line)| format!("{}:{line}", text::escape(paths::displayed(file))))
             .into(),
-        Value::Text(holds.join(", ")),
-        Value::Text(owners::holders(&[task], &[]).join(", ")),
-        Value::Text(wakers::holders(&[task]).join(", ")),
+        TableValue::Text(holds.join(", ")),
+        TableValue::Text(owners::holders(&[task], &[]).join(", ")),
+        TableValue::Text(wakers::holders(&[task]).join(", ")),
         kind_word(task.kind).into(),
     ]);
 }

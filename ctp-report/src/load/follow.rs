@@ -18,7 +18,7 @@ use crate::config::Config;
 
 /// Whether more records may follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum TraceProgress {
     /// The recorder is writing the trace.
     GoesOn,
     /// The recorder has finished the trace.
@@ -39,7 +39,7 @@ pub struct Followed<'p> {
     length: Arc<AtomicU64>,
     max_memory: Option<u64>,
     max_module: u64,
-    progress: Progress,
+    progress: TraceProgress,
 }
 
 /// The part of a file up to a length that grows.
@@ -95,7 +95,7 @@ impl<'p> Followed<'p> {
             length,
             max_memory: config.max_memory,
             max_module: config.max_module.unwrap_or_default(),
-            progress: Progress::GoesOn,
+            progress: TraceProgress::GoesOn,
         })
     }
 
@@ -125,7 +125,7 @@ impl<'p> Followed<'p> {
     }
 
     /// Whether more records may follow, as of the last reading.
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> TraceProgress {
         self.progress
     }
 
@@ -133,21 +133,21 @@ impl<'p> Followed<'p> {
     ///
     /// # Errors
     /// If the model takes too much memory.
-    pub fn read_on(&mut self, mut each: impl FnMut(&Record)) -> Result<Progress> {
-        if self.progress != Progress::GoesOn {
+    pub fn read_on(&mut self, mut each: impl FnMut(&Record)) -> Result<TraceProgress> {
+        if self.progress != TraceProgress::GoesOn {
             return Ok(self.progress);
         }
         // The recorder unlocks the file only after the last byte, so the lock is checked first.
         let is_written = is_written(&self.file);
         if !self.note_length() {
-            self.end(Progress::Replaced);
+            self.end(TraceProgress::Replaced);
             return Ok(self.progress);
         }
         self.read_new(&mut each)?;
         match self.reader.completeness() {
-            Completeness::Whole => self.end(Progress::Finished),
+            Completeness::Whole => self.end(TraceProgress::Finished),
             Completeness::Truncated { .. } if is_written => self.model.goes_on = true,
-            Completeness::Truncated { .. } => self.end(Progress::CutOff),
+            Completeness::Truncated { .. } => self.end(TraceProgress::CutOff),
         }
         Ok(self.progress)
     }
@@ -186,7 +186,7 @@ impl<'p> Followed<'p> {
             .read_on(&mut self.reader, &mut allowance, reading)
     }
 
-    fn end(&mut self, progress: Progress) {
+    fn end(&mut self, progress: TraceProgress) {
         self.progress = progress;
         self.model.goes_on = false;
         self.model.complete(&self.reader);

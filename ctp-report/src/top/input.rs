@@ -13,7 +13,7 @@ use super::keys::Key;
 
 /// The keys that the user has pressed.
 #[derive(Debug, Default)]
-pub struct Input {
+pub struct KeyInput {
     /// Bytes that are no whole key yet.
     bytes: Vec<u8>,
 }
@@ -30,7 +30,7 @@ pub enum Typed {
     Nothing,
 }
 
-impl Input {
+impl KeyInput {
     /// Whether standard input is a terminal, from which keys can be read.
     pub fn is_terminal() -> bool {
         io::stdin().is_terminal()

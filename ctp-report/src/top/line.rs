@@ -48,7 +48,7 @@ pub struct EntryText {
 
 /// What texts are found from.
 #[derive(Clone, Copy)]
-pub struct Texts<'t> {
+pub struct TextSources<'t> {
     /// The trace.
     pub model: &'t Model,
     /// The names of its places.
@@ -105,7 +105,7 @@ impl Tasks {
     }
 }
 
-impl Texts<'_> {
+impl TextSources<'_> {
     /// The line of an entry.
     pub fn line(self, entry: &Entry, row: &Row, now: Nanos) -> EntryText {
         let mut line = EntryText {
@@ -131,7 +131,7 @@ impl Texts<'_> {
     }
 
     fn name_coroutine(self, line: &mut EntryText, coroutine: &Coroutine, since: Nanos) {
-        let Texts { model, names, .. } = self;
+        let TextSources { model, names, .. } = self;
         let site = model.trace_model.place_of(coroutine);
         // A coroutine of an ended process has not waited since.
         line.for_ns = since.until(model.trace_model.end_of(coroutine.process)).0;

@@ -19,7 +19,7 @@ use super::summary::Summary;
 use super::{proof, wake_chain};
 use crate::config::{Config, TopView};
 use crate::evidence::inspected::check_filter;
-use crate::load::follow::{Followed, Progress};
+use crate::load::follow::{Followed, TraceProgress};
 use crate::load::memory;
 use crate::text::{self, List};
 
@@ -118,7 +118,7 @@ impl Live<'_> {
         }
         memory::watch_again();
         let progress = self.session.refresh()?;
-        let is_over = progress != Progress::GoesOn;
+        let is_over = progress != TraceProgress::GoesOn;
         Ok(is_over && self.session.followed().is_replaced())
     }
 

@@ -131,14 +131,14 @@ impl Row {
 
 /// What a coroutine has done until now, and until the present interval began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct RowProgress {
     /// Until now.
     pub work: Work,
     /// Until the present interval began.
     pub before: Work,
 }
 
-impl Progress {
+impl RowProgress {
     /// Begins an interval at this time.
     pub fn begin_interval(&mut self, row: &Row, now: Nanos) {
         self.before = self.work.until(row, now);
@@ -224,7 +224,7 @@ mod tests {
             wakes: 9,
             ran: Nanos(500_000_500),
         };
-        let (progress, row) = (Progress { work, before }, row(Fact::NotWoken));
+        let (progress, row) = (RowProgress { work, before }, row(Fact::NotWoken));
         let rates = progress.rates(&row, Nanos(0), Nanos(2 * SECOND.0));
         let expected = Rates {
             polls: 25.0,
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_present_run_counts_as_running() {
-        let (mut progress, row) = (Progress::default(), row(Fact::Running));
+        let (mut progress, row) = (RowProgress::default(), row(Fact::Running));
         progress.begin_interval(&row, SECOND);
         let rates = progress.rates(&row, Nanos(3 * SECOND.0), Nanos(2 * SECOND.0));
         assert!((rates.running - 100.0).abs() < 1e-9 && rates.polls == 0.0);

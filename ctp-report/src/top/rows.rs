@@ -7,7 +7,7 @@ use ctp_trace::record::{CoroutineId, Nanos, Record, TaskState};
 use ctp_trace::verdict::{Fact, Judgement};
 
 use super::interval::Interval;
-use super::row::{Progress, Rates, Row, RowId, RowState, Work};
+use super::row::{Rates, Row, RowId, RowProgress, RowState, Work};
 use crate::load::Model;
 
 /// The coroutines and tasks that have not ended, in no order.
@@ -15,9 +15,9 @@ use crate::load::Model;
 pub struct Rows {
     rows: Vec<Row>,
     /// The work of each row.
-    progress: Vec<Progress>,
+    progress: Vec<RowProgress>,
     index: HashMap<RowId, usize>,
-    counts: Counts,
+    counts: RowCounts,
 }
 
 /// What new records concern.
@@ -155,7 +155,7 @@ impl Rows {
         self.counts.alive += 1;
         self.index.insert(row.id, self.rows.len());
         self.rows.push(row);
-        self.progress.push(Progress {
+        self.progress.push(RowProgress {
             work,
             before: Work::default(),
         });
@@ -220,14 +220,14 @@ impl Rows {
     }
 
     /// How many coroutines and tasks there are in each state.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> RowCounts {
         self.counts
     }
 }
 
 /// Numbers of coroutines and tasks. Each is counted once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Counts {
+pub struct RowCounts {
     /// All of them.
     pub alive: usize,
     /// Those that are stuck, certainly or likely.
@@ -242,7 +242,7 @@ pub struct Counts {
     pub waiting: usize,
 }
 
-impl Counts {
+impl RowCounts {
     /// The number to which a row belongs, apart from [`alive`](Self::alive).
     fn of(&mut self, row: &Row) -> &mut usize {
         match row.state {

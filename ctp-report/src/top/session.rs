@@ -8,7 +8,7 @@ use ctp_trace::verdict::Judgement;
 use regex_lite::Regex;
 
 use super::interval::Interval;
-use super::line::{EntryText, Tasks, Texts};
+use super::line::{EntryText, Tasks, TextSources};
 use super::order::{Entries, Entry, Order, first_entries};
 use super::pace::Pace;
 use super::row::{Rates, Row, RowId};
@@ -18,7 +18,7 @@ use crate::config::{Config, TopSort, TopView};
 use crate::document;
 use crate::evidence::ignored;
 use crate::load::Model;
-use crate::load::follow::{Followed, Progress};
+use crate::load::follow::{Followed, TraceProgress};
 use crate::names::Names;
 
 /// Judging uses about one n-th of a processor.
@@ -80,8 +80,8 @@ impl<'c> Session<'c> {
     ///
     /// # Errors
     /// If the trace takes too much memory.
-    pub fn refresh(&mut self) -> Result<Progress> {
-        if self.followed.progress() != Progress::GoesOn {
+    pub fn refresh(&mut self) -> Result<TraceProgress> {
+        if self.followed.progress() != TraceProgress::GoesOn {
             return Ok(self.followed.progress());
         }
         let mut changes = ChangedRows::default();
@@ -89,7 +89,7 @@ impl<'c> Session<'c> {
         let before = self.events();
         let progress = self.followed.read_on(|record| changes.note(record))?;
         changes.everything |= damaged < self.followed.model.damage.len();
-        changes.everything |= progress != Progress::GoesOn;
+        changes.everything |= progress != TraceProgress::GoesOn;
         // Without new records, the time of the recording stands still, and the rates stay.
         if self.interval.end < time_of(&self.followed.model) {
             self.rows.begin_interval(self.interval.end);
@@ -107,7 +107,7 @@ impl<'c> Session<'c> {
             self.is_outdated = true;
         }
         self.has_new_places |= changes.places;
-        let is_final = self.followed.progress() != Progress::GoesOn;
+        let is_final = self.followed.progress() != TraceProgress::GoesOn;
         if self.has_new_places && (self.naming.is_due() || is_final) {
             self.find_names();
         }
@@ -222,8 +222,8 @@ impl<'c> Session<'c> {
         }
     }
 
-    fn texts(&self) -> Texts<'_> {
-        Texts {
+    fn texts(&self) -> TextSources<'_> {
+        TextSources {
             model: &self.followed.model,
             names: &self.names,
             tasks: &self.tasks,

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use ratatui::DefaultTerminal;
 use rustix::process::{Signal, getpid, kill_process};
 
-use super::input::Input;
+use super::input::KeyInput;
 use crate::config::Config;
 use crate::load::memory;
 
@@ -16,7 +16,7 @@ pub struct ShownTable {
     /// The screen.
     pub terminal: DefaultTerminal,
     /// The keys.
-    pub input: Input,
+    pub input: KeyInput,
     /// Whether to use colours.
     pub has_colors: bool,
 }
@@ -27,7 +27,7 @@ impl ShownTable {
     /// # Errors
     /// If standard input is no terminal, or the terminal cannot be used.
     pub fn begin(config: &Config) -> Result<Self> {
-        if !Input::is_terminal() {
+        if !KeyInput::is_terminal() {
             bail!(
                 "--top reads keys from standard input, which is not a terminal: add --once to print the table"
             );
@@ -42,7 +42,7 @@ impl ShownTable {
         let terminal = terminal.context("cannot use the terminal for --top")?;
         Ok(ShownTable {
             terminal,
-            input: Input::default(),
+            input: KeyInput::default(),
             has_colors,
         })
     }

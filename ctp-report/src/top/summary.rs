@@ -6,11 +6,11 @@ use ctp_trace::record::Nanos;
 use serde::Serialize;
 
 use super::row::per_second;
-use super::rows::Counts;
+use super::rows::RowCounts;
 use super::session::Session;
 use crate::load::Model;
 use crate::load::exit_reason::exit_description;
-use crate::load::follow::Progress;
+use crate::load::follow::TraceProgress;
 use crate::text::{self, units};
 
 /// The facts above the table.
@@ -32,7 +32,7 @@ pub struct Summary {
     pub events_per_s: f64,
     /// Coroutines and tasks by state.
     #[serde(flatten)]
-    pub counts: Counts,
+    pub counts: RowCounts,
     /// Coroutines that have ended.
     pub over: u64,
     /// Events that are missing.
@@ -70,7 +70,7 @@ impl Summary {
 
     /// The numbers of coroutines by state, such as `47 stuck`. Those that are zero are left out.
     pub fn states(&self) -> Vec<String> {
-        let Counts {
+        let RowCounts {
             stuck,
             running,
             woken,
@@ -101,24 +101,24 @@ impl Summary {
     }
 }
 
-fn ended(model: &Model, progress: Progress) -> String {
+fn ended(model: &Model, progress: TraceProgress) -> String {
     match progress {
-        Progress::Replaced => "replaced by another recording".to_owned(),
+        TraceProgress::Replaced => "replaced by another recording".to_owned(),
         _ => exit_description(model),
     }
 }
 
-fn notes(model: &Model, progress: Progress) -> Vec<String> {
+fn notes(model: &Model, progress: TraceProgress) -> Vec<String> {
     let mut notes = Vec::new();
     let damaged = model.damage.len() as u64;
     if let Some(first) = model.damage.first() {
         let parts = units::counted(damaged, "part");
         notes.push(format!("{parts} of the trace cannot be read: {first}"));
     }
-    if progress == Progress::CutOff {
+    if progress == TraceProgress::CutOff {
         notes.push("the recorder did not finish; later events are missing".to_owned());
     }
-    if progress == Progress::Finished && !model.trace_model.shutdowns().is_empty() {
+    if progress == TraceProgress::Finished && !model.trace_model.shutdowns().is_empty() {
         notes.push(
             "the program dropped waiting coroutines when it ended: --stuck shows them".to_owned(),
         );

@@ -21,11 +21,11 @@ use crate::config::{CheckView, Config, Detail};
 use crate::document;
 use crate::evidence::ignored;
 use crate::evidence::selection::Selection;
-use crate::findings::gate::Status;
+use crate::findings::gate::ReportStatus;
 use crate::load::{self, Input, Model};
 use crate::names::Names;
 use crate::output;
-use crate::views::check::facts::Collector;
+use crate::views::check::facts::FactCollector;
 use crate::views::check::model::{Checked, TraceFacts};
 
 /// Why no value is known if a filter admits no coroutine. Such a check would pass whatever happened.
@@ -38,16 +38,16 @@ const CHECKED: &str = "coroutines are checked";
 ///
 /// # Errors
 /// If the trace cannot be read, or an output cannot be written.
-pub fn show(config: &Config, view: &CheckView, out: &mut dyn Write) -> Result<Status> {
+pub fn show(config: &Config, view: &CheckView, out: &mut dyn Write) -> Result<ReportStatus> {
     let input = load::open(config)?;
-    let mut collector = Collector::new(view);
+    let mut collector = FactCollector::new(view);
     let (model, names, selection) = collector.read(config, &input)?;
     let empty = model.check_not_empty().map_err(|empty| empty.to_string());
     let none = selection.has_none().then(|| NONE.to_owned());
     if let Some(why) = empty.err().or(none) {
         let all = model::all_unknown(&view.rules, &view.deny, &why);
         save_junit(view, &model, (&all, &filtered(&selection)), out)?;
-        return Ok(Status::Incomplete(why));
+        return Ok(ReportStatus::Incomplete(why));
     }
     let all = check(view, &input, (&model, &names, &selection), collector)?;
     write(config, view, (&model, &names, &selection), &all, out)?;
@@ -58,7 +58,7 @@ fn check(
     view: &CheckView,
     input: &Input,
     (model, names, selection): (&Model, &Names, &Selection),
-    collector: Collector,
+    collector: FactCollector,
 ) -> Result<Vec<Checked>> {
     if selection.has_time() && model.is_by_name() {
         bail!("the trace has only totals, which have no times: leave out --time");

@@ -12,7 +12,7 @@ use std::io::Write;
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
-use crate::config::{By, Config, FlameView, ProfileFormat, ProfileView};
+use crate::config::{Config, FlameView, FlameWidth, ProfileFormat, ProfileView};
 use crate::document::flame_graph::{self, Widths};
 use crate::evidence::selection::Selection;
 use crate::load::{self, Input, Model};
@@ -34,7 +34,11 @@ pub fn show(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()
     if !config.json {
         return document::confirm(config, message, out);
     }
-    let by = if view.by == By::Wait { "wait" } else { "run" };
+    let by = if view.by == FlameWidth::Wait {
+        "wait"
+    } else {
+        "run"
+    };
     let stacks = stacks.iter();
     let stacks: Vec<Value> = stacks
         .map(|(frames, ns)| json!({ "frames": frames, "ns": ns }))
@@ -162,8 +166,12 @@ fn write(
 ) -> Result<Vec<String>> {
     if stacks.is_empty() {
         match view.by {
-            By::Wait => bail!("no coroutine waited, so there is nothing to draw: try --by run"),
-            By::Run => bail!("no coroutine ran, so there is nothing to draw: try --by wait"),
+            FlameWidth::Wait => {
+                bail!("no coroutine waited, so there is nothing to draw: try --by run")
+            }
+            FlameWidth::Run => {
+                bail!("no coroutine ran, so there is nothing to draw: try --by wait")
+            }
         }
     }
     let folded = text::folded(stacks);
@@ -176,8 +184,8 @@ fn write(
     }
     if let Some(path) = &view.svg {
         let widths = match view.by {
-            By::Wait => Widths::WaitingTime,
-            By::Run => Widths::RunningTime,
+            FlameWidth::Wait => Widths::WaitingTime,
+            FlameWidth::Run => Widths::RunningTime,
         };
         let drawn = flame_graph::flame(&folded, &title(model, view), &reported, widths)?;
         if output::save(path, drawn.as_bytes(), out)? {
@@ -190,8 +198,8 @@ fn write(
 
 fn title(model: &Model, view: &FlameView) -> String {
     let what = match view.by {
-        By::Wait => "waiting time",
-        By::Run => "running time",
+        FlameWidth::Wait => "waiting time",
+        FlameWidth::Run => "running time",
     };
     let reported = view.title.as_deref().map(escape);
     reported.unwrap_or_else(|| format!("{}: {what} of its coroutines", model.program_name()))

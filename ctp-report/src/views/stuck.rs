@@ -16,7 +16,7 @@ use crate::config::{Config, StuckView};
 use crate::document::{self, Output, hints};
 use crate::evidence::thread_inspections::ThreadInspection;
 use crate::findings::Finding as _;
-use crate::findings::gate::{self, Status};
+use crate::findings::gate::{self, ReportStatus};
 use crate::findings::leaks::Leak;
 use crate::load::{self, Input, Model};
 use crate::names::Names;
@@ -30,7 +30,7 @@ pub use model::members;
 ///
 /// # Errors
 /// If the trace cannot be read, or the output cannot be written.
-pub fn show(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<Status> {
+pub fn show(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<ReportStatus> {
     let input = load::open(config)?;
     let model = input.model_before_shutdown()?;
     let mut names = document::names(config, &input, &model);
@@ -47,7 +47,7 @@ fn write_markdown(
     (input, model, names): (&Input, &Model, &mut Names),
     path: &Path,
     out: &mut dyn Write,
-) -> Result<Status> {
+) -> Result<ReportStatus> {
     let mut text = Vec::new();
     let title = format!("What is stuck in {}", model.program_name());
     let page = Page::markdown(&mut text, &title)?;
@@ -67,12 +67,12 @@ pub fn report(
     view: &StuckView,
     (input, model, names): (&Input, &Model, &mut Names),
     output: Output,
-) -> Result<Status> {
+) -> Result<ReportStatus> {
     if model.is_inspection() {
         return inspected::report(config, view, (input, model, names), output);
     }
     match model.check_not_empty() {
-        Err(empty) if view.fail => return Ok(Status::Incomplete(empty.to_string())),
+        Err(empty) if view.fail => return Ok(ReportStatus::Incomplete(empty.to_string())),
         checked => checked?,
     }
     let stacks = document::call_stacks(config, input, model, names);
@@ -110,7 +110,7 @@ pub fn report(
         text::hints(page, (&tool, model.is_by_name()), &groups, names, view)
     })?;
     if !view.fail {
-        return Ok(Status::Fine);
+        return Ok(ReportStatus::Fine);
     }
     let of_coroutines = gate::check(model, &members, view.threshold);
     Ok(of_coroutines.or_worse(unrecorded::check(model, &tasks)))

@@ -25,12 +25,12 @@ struct SiteLine {
 
 /// The places of all sites.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lines {
+pub(super) struct SiteLines {
     sites: Map<SiteId, SiteLine>,
     lines: HashMap<(ProcessId, Place), LineId>,
 }
 
-impl Lines {
+impl SiteLines {
     /// Takes a site. The place of a function says nothing about the line of a chain in it.
     pub(super) fn note_site(&mut self, site: &Site) {
         let next = LineId(u32::try_from(self.lines.len()).unwrap_or(u32::MAX));

@@ -4,7 +4,7 @@
 use super::TraceModel;
 use super::coroutine::{Coroutine, Total};
 use super::names::NameId;
-use super::span::{Activity, Span};
+use super::span::{Span, SpanActivity};
 use crate::hash::Map;
 use crate::histogram::Histogram;
 use crate::record::{Bins, Dialect, Durations, EventKind, Nanos, SiteId};
@@ -140,9 +140,9 @@ impl ByName {
     pub(super) fn add_span(&mut self, group_key: GroupKey, span: &Span, ended_by: EventKind) {
         let named = self.of(group_key);
         match span.activity {
-            Activity::Waiting(..) if ended_by == EventKind::Death => {}
-            Activity::Waiting(..) => named.waiting.add(span.length(), named.bins),
-            Activity::Running(_) => named.running.add(span.length(), named.bins),
+            SpanActivity::Waiting(..) if ended_by == EventKind::Death => {}
+            SpanActivity::Waiting(..) => named.waiting.add(span.length(), named.bins),
+            SpanActivity::Running(_) => named.running.add(span.length(), named.bins),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::families::FamilyId;
 use super::few_families::FewFamilies;
 use super::names::NameId;
-use super::wakers::{Wakers, Woken};
+use super::wakers::{WakeCounts, Woken};
 use super::woken_from::WokenFrom;
 use crate::hash::Map;
 use crate::histogram::Histogram;
@@ -32,7 +32,7 @@ pub struct SiteStats {
     /// Known delays between a wake and the following run.
     pub queued: Histogram,
     /// How many of the waits were ended by a known call of `wake()`, by the origin of the call.
-    pub wakers: Wakers,
+    pub wakers: WakeCounts,
     /// Coroutines that have waited here.
     pub coroutines: u64,
     /// Suspends here.

@@ -8,7 +8,7 @@ pub struct Span {
     /// The coroutine.
     pub coroutine: CoroutineId,
     /// What the coroutine was doing.
-    pub activity: Activity,
+    pub activity: SpanActivity,
     /// The start of the span.
     pub from: Nanos,
     /// The end of the span.
@@ -17,7 +17,7 @@ pub struct Span {
 
 /// What a coroutine was doing during a [`Span`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Activity {
+pub enum SpanActivity {
     /// Waiting at this site for this kind of resource.
     Waiting(SiteId, WaitKind),
     /// Running, after a wait at this site; `None` if no wait before the run is known.

@@ -44,12 +44,12 @@ pub struct WakeOrigin {
 
 /// How many waits at a site each origin ended by calling `wake()`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wakers {
+pub struct WakeCounts {
     origins: Vec<(WakeOrigin, u64)>,
     others: u64,
 }
 
-impl Wakers {
+impl WakeCounts {
     /// The number of waits that were ended by a known call.
     pub fn count(&self) -> u64 {
         let reported = self.origins.iter().map(|(_, count)| *count);
@@ -115,7 +115,7 @@ mod tests {
     // CT-14
     #[test]
     fn first_wakers_are_counted_separately() {
-        let mut wakers = Wakers::default();
+        let mut wakers = WakeCounts::default();
         assert_eq!((wakers.origins().count(), wakers.count()), (0, 0));
         wakers.add(origin(0));
         wakers.add(origin(0));

@@ -32,7 +32,7 @@ fn any_step() -> impl Strategy<Value = (u32, Step, bool)> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Activity {
+enum SpanActivity {
     Runs,
     Wants(u64),
     Joins(u32),
@@ -42,7 +42,7 @@ enum Activity {
 #[derive(Clone)]
 struct Program {
     recording: Recording,
-    activity: BTreeMap<u32, Activity>,
+    activity: BTreeMap<u32, SpanActivity>,
     holders: BTreeMap<u64, u32>,
     at: u64,
     /// The next thread event is lost.
@@ -53,7 +53,9 @@ impl Program {
     fn new() -> Self {
         Program {
             recording: Recording::of(COROUTINES),
-            activity: (1..=COROUTINES).map(|id| (id, Activity::Runs)).collect(),
+            activity: (1..=COROUTINES)
+                .map(|id| (id, SpanActivity::Runs))
+                .collect(),
             holders: BTreeMap::new(),
             at: 10,
             loses: false,
@@ -61,7 +63,7 @@ impl Program {
     }
 
     fn step(&mut self, task_id: u32, step: &Step, loses: bool) {
-        if self.activity[&task_id] != Activity::Runs {
+        if self.activity[&task_id] != SpanActivity::Runs {
             return;
         }
         self.at += 5;
@@ -74,8 +76,8 @@ impl Program {
                     self.give(task_id, lock);
                 }
             }
-            Step::Join(other) if self.activity[&other] != Activity::Ended => {
-                self.activity.insert(task_id, Activity::Joins(other));
+            Step::Join(other) if self.activity[&other] != SpanActivity::Ended => {
+                self.activity.insert(task_id, SpanActivity::Joins(other));
                 self.recording.joins(task_id, self.at, other);
             }
             Step::Join(_) => {}
@@ -92,7 +94,7 @@ impl Program {
 
     fn take(&mut self, task_id: u32, lock: u64) {
         if self.holders.contains_key(&lock) {
-            self.activity.insert(task_id, Activity::Wants(lock));
+            self.activity.insert(task_id, SpanActivity::Wants(lock));
             return self.recording.wants(task_id, self.at, lock);
         }
         self.holders.insert(lock, task_id);
@@ -105,7 +107,7 @@ impl Program {
         let waiting = self
             .activity
             .iter()
-            .find(|(_, activity)| **activity == Activity::Wants(lock));
+            .find(|(_, activity)| **activity == SpanActivity::Wants(lock));
         if let Some(next) = waiting.map(|(id, _)| *id) {
             self.resume(next);
             self.take(next, lock);
@@ -117,7 +119,7 @@ impl Program {
         self.recording.woken(task_id, self.at);
         self.at += 2;
         self.recording.runs(task_id, self.at);
-        self.activity.insert(task_id, Activity::Runs);
+        self.activity.insert(task_id, SpanActivity::Runs);
     }
 
     fn end(&mut self, task_id: u32, forgets: bool) {
@@ -129,12 +131,12 @@ impl Program {
         held.into_iter()
             .filter(|_| !forgets)
             .for_each(|lock| self.give(task_id, lock));
-        self.activity.insert(task_id, Activity::Ended);
+        self.activity.insert(task_id, SpanActivity::Ended);
         self.recording.ends(task_id, self.at);
         let joins = self
             .activity
             .iter()
-            .filter(|(_, activity)| **activity == Activity::Joins(task_id));
+            .filter(|(_, activity)| **activity == SpanActivity::Joins(task_id));
         let joined: Vec<u32> = joins.map(|(id, _)| *id).collect();
         joined.into_iter().for_each(|id| self.resume(id));
     }
@@ -145,13 +147,14 @@ impl Program {
         while let Some(pair) = rest
             .activity
             .iter()
-            .find(|(_, activity)| **activity == Activity::Runs)
+            .find(|(_, activity)| **activity == SpanActivity::Runs)
         {
             let number = *pair.0;
             rest.end(number, false);
         }
-        let waits =
-            |activity: &&Activity| matches!(activity, Activity::Wants(_) | Activity::Joins(_));
+        let waits = |activity: &&SpanActivity| {
+            matches!(activity, SpanActivity::Wants(_) | SpanActivity::Joins(_))
+        };
         rest.activity
             .iter()
             .filter(|(_, activity)| waits(activity))

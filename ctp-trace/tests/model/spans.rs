@@ -1,7 +1,7 @@
 //! Spans of waiting and running, and the state of a coroutine that follows from its events.
 
 use ctp_trace::TraceModel;
-use ctp_trace::model::{Activity, Coroutine, MAX_SITES};
+use ctp_trace::model::{Coroutine, MAX_SITES, SpanActivity};
 use ctp_trace::record::EventKind::{Birth as Born, Death, Run, Suspend};
 use ctp_trace::record::*;
 use ctp_trace::verdict::{Fact, Verdict};
@@ -15,14 +15,17 @@ fn a_wait_lasts_from_a_suspend_to_the_next_event() {
     let ran = trace_model.consume(&event(1, 2, 15, Suspend)).unwrap();
     assert_eq!(
         (ran.activity, ran.length()),
-        (Activity::Running(None), Nanos(5))
+        (SpanActivity::Running(None), Nanos(5))
     );
     let waited = trace_model.consume(&event(1, 3, 115, Run)).unwrap();
-    assert_eq!(waited.activity, Activity::Waiting(READ, WaitKind::Readable));
+    assert_eq!(
+        waited.activity,
+        SpanActivity::Waiting(READ, WaitKind::Readable)
+    );
     let ran = trace_model.consume(&event(1, 4, 118, Suspend)).unwrap();
     assert_eq!(
         ran.activity,
-        Activity::Running(Some((READ, WaitKind::Readable)))
+        SpanActivity::Running(Some((READ, WaitKind::Readable)))
     );
     trace_model.consume(&end(200));
     let site = read_site(&trace_model);

@@ -2,14 +2,18 @@
 
 use ctp_trace::record::Resource;
 
-use crate::awaits::view::{Value, View};
+use crate::awaits::view::{TargetView, TypedValue};
 
 /// The bit in the state of a mutex or reader-writer lock that is set while the lock is held exclusively.
 const LOCKED: u64 = 1;
 
 /// The lock of a guard, and whether the guard holds the lock exclusively. `None` if the lock is free, or if the guard is
 /// of another type.
-pub(super) fn lock_of(view: &View<'_>, guard: Value, path: &str) -> Option<(Resource, bool)> {
+pub(super) fn lock_of(
+    view: &TargetView<'_>,
+    guard: TypedValue,
+    path: &str,
+) -> Option<(Resource, bool)> {
     let lock = view
         .member(guard, "lock")
         .or_else(|| view.member(guard, "__0"));
@@ -26,7 +30,7 @@ pub(super) fn lock_of(view: &View<'_>, guard: Value, path: &str) -> Option<(Reso
     }
 }
 
-fn is_locked(view: &View<'_>, lock: Value) -> Option<bool> {
+fn is_locked(view: &TargetView<'_>, lock: TypedValue) -> Option<bool> {
     let state = view.number(view.member(lock, "state")?)?;
     Some(state & LOCKED != 0)
 }

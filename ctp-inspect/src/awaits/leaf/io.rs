@@ -5,7 +5,7 @@ use ctp_trace::record::Resource;
 use super::{Awaited, LeafReader};
 use crate::awaits::known::Direction;
 use crate::awaits::search::{find, find_where};
-use crate::awaits::view::Value;
+use crate::awaits::view::TypedValue;
 use crate::awaits::waker::{Registered, registered_waker};
 use crate::types::layout::Type;
 
@@ -19,7 +19,7 @@ const WRITABLE: u64 = 2;
 
 impl LeafReader<'_> {
     /// The future behind `readable`, `accept` and similar functions.
-    pub(super) fn readiness(&self, readiness: Value) -> Awaited {
+    pub(super) fn readiness(&self, readiness: TypedValue) -> Awaited {
         let waiter = self
             .view
             .member(readiness, "waiter")
@@ -31,7 +31,11 @@ impl LeafReader<'_> {
         Awaited::registered(resource, waker)
     }
 
-    fn readiness_resource(&self, readiness: Value, waiter: Option<Value>) -> Option<Resource> {
+    fn readiness_resource(
+        &self,
+        readiness: TypedValue,
+        waiter: Option<TypedValue>,
+    ) -> Option<Resource> {
         let scheduled = self.shared(readiness, "scheduled_io")?;
         let descriptor = self.descriptor(scheduled)?;
         match self.view.number(self.view.member(waiter?, "interest")?)? {
@@ -42,7 +46,7 @@ impl LeafReader<'_> {
     }
 
     /// An operation such as `read`, which polls the stream itself.
-    pub(super) fn operation(&self, operation: Value, direction: Direction) -> Awaited {
+    pub(super) fn operation(&self, operation: TypedValue, direction: Direction) -> Awaited {
         let streams = find(self.view, operation, STREAM, MAX_REFERENCES);
         let Some(&[stream]) = streams.as_deref() else {
             return Awaited::unknown();
@@ -68,12 +72,12 @@ impl LeafReader<'_> {
     }
 
     /// Whether only types of tokio and of the standard library are between an operation and its stream.
-    fn is_of_tokio(&self, operation: Value) -> bool {
+    fn is_of_tokio(&self, operation: TypedValue) -> bool {
         let ends = find_where(self.view, operation, &is_stream_or_foreign, MAX_REFERENCES);
         ends.is_some_and(|ends| ends.iter().all(|end| !is_foreign(&self.view.path(*end))))
     }
 
-    fn scheduled(&self, stream: Value) -> Option<Value> {
+    fn scheduled(&self, stream: TypedValue) -> Option<TypedValue> {
         let registration = self.view.member(stream, "registration")?;
         let shared = self.view.member(registration, "shared")?;
         // In tokio before 1.23, a slab contains the value.
@@ -84,14 +88,14 @@ impl LeafReader<'_> {
     }
 
     /// The waker for either direction: for reading, or else for writing.
-    fn either_waker(&self, scheduled: Value) -> Option<Registered> {
+    fn either_waker(&self, scheduled: TypedValue) -> Option<Registered> {
         match self.stream_waker(scheduled, Direction::Read)? {
             Registered::No => self.stream_waker(scheduled, Direction::Write),
             reads => Some(reads),
         }
     }
 
-    fn stream_waker(&self, scheduled: Value, direction: Direction) -> Option<Registered> {
+    fn stream_waker(&self, scheduled: TypedValue, direction: Direction) -> Option<Registered> {
         let waiters = find(self.view, scheduled, "::scheduled_io::Waiters", 0)?;
         let name = match direction {
             Direction::Read => "reader",
@@ -122,7 +126,7 @@ impl LeafReader<'_> {
     }
 
     /// The descriptor of a stream.
-    fn descriptor_in(&self, stream: Value) -> Option<u32> {
+    fn descriptor_in(&self, stream: TypedValue) -> Option<u32> {
         let descriptors = find(self.view, stream, "::fd::owned::OwnedFd", 0)?;
         let &[descriptor] = descriptors.as_slice() else {
             return None;

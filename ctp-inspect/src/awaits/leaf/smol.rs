@@ -5,7 +5,7 @@ use ctp_trace::record::Resource;
 use super::{Awaited, LeafReader};
 use crate::awaits::known::SmolLeaf;
 use crate::awaits::search::{find_where, owned_of};
-use crate::awaits::view::{Value, View};
+use crate::awaits::view::{TargetView, TypedValue};
 use crate::awaits::waker::{Registered, registered_waker};
 use crate::awaits::wakers::WakerSearch;
 
@@ -21,7 +21,7 @@ const MAX_REFERENCES: u32 = 3;
 
 impl LeafReader<'_> {
     /// A future of one of these crates. Each registers a waker whenever it waits.
-    pub(super) fn smol(&self, future: Value, leaf: SmolLeaf) -> Awaited {
+    pub(super) fn smol(&self, future: TypedValue, leaf: SmolLeaf) -> Awaited {
         match leaf {
             SmolLeaf::Timer => self.timer(future),
             SmolLeaf::Ready => self.ready(future),
@@ -36,7 +36,7 @@ impl LeafReader<'_> {
 
     /// The waker in the `EventListener` of a future. From event-listener 5 on, the listener is in a box that the future
     /// owns. Before, the listener is in memory that is not read, so nothing is known of the waker.
-    fn listener_waker(&self, future: Value) -> Option<Registered> {
+    fn listener_waker(&self, future: TypedValue) -> Option<Registered> {
         match self.own_wakers(future)?[..] {
             [] => {
                 let listeners = owned_of(self.view, future, LISTENER)?;
@@ -48,7 +48,7 @@ impl LeafReader<'_> {
     }
 
     /// A timer keeps a copy of the waker that it has registered.
-    fn timer(&self, timer: Value) -> Awaited {
+    fn timer(&self, timer: TypedValue) -> Awaited {
         if self.is_endless_timer(timer) {
             return Awaited::unknown();
         }
@@ -64,12 +64,12 @@ impl LeafReader<'_> {
     }
 
     /// The wakers that a value owns, also in boxes. `None` if the search was cut.
-    fn own_wakers(&self, value: Value) -> Option<Vec<Value>> {
+    fn own_wakers(&self, value: TypedValue) -> Option<Vec<TypedValue>> {
         owned_of(self.view, value, "core::task::wake::RawWaker")
     }
 
     /// A future that waits until a descriptor is ready.
-    fn ready(&self, future: Value) -> Awaited {
+    fn ready(&self, future: TypedValue) -> Awaited {
         let Some(ready) = part_of(self.view, future, READY, 0) else {
             return Awaited::unknown();
         };
@@ -79,7 +79,7 @@ impl LeafReader<'_> {
         Awaited::registered(resource, waker)
     }
 
-    fn source_resource(&self, ready: Value, source: Value) -> Option<Resource> {
+    fn source_resource(&self, ready: TypedValue, source: TypedValue) -> Option<Resource> {
         let registration = self.view.member(source, "registration")?;
         let raw = self.view.number(self.view.member(registration, "raw")?)?;
         let descriptor = u32::try_from(raw).ok()?;
@@ -92,7 +92,7 @@ impl LeafReader<'_> {
     }
 
     /// The waker among those of a descriptor. Both directions have wakers, and a task uses one at a time.
-    fn source_waker(&self, source: Value) -> Option<Registered> {
+    fn source_waker(&self, source: TypedValue) -> Option<Registered> {
         let found = WakerSearch::new(self.view, self.owner, self.tasks).run([source]);
         match found.wakers.first() {
             Some(waker) => Some(Registered::At(self.data_of(*waker)?)),
@@ -113,7 +113,7 @@ impl LeafReader<'_> {
 
     /// An operation on a stream. The stream keeps the future that waits until the descriptor is ready. A future for the
     /// other direction may be left from an earlier operation.
-    fn stream(&self, operation: Value, direction: u64) -> Awaited {
+    fn stream(&self, operation: TypedValue, direction: u64) -> Awaited {
         let found = find_where(self.view, operation, &|of| of.path == READY, MAX_REFERENCES);
         let mut found = found.unwrap_or_default();
         found.retain(|ready| {
@@ -131,7 +131,7 @@ impl LeafReader<'_> {
     }
 
     /// Whether a future is a timer that is never due.
-    pub(super) fn is_endless_timer(&self, future: Value) -> bool {
+    pub(super) fn is_endless_timer(&self, future: TypedValue) -> bool {
         let time = self.view.member(future, "when");
         let time = time.and_then(|time| self.view.variant_name(time));
         time.is_some_and(|(variant, _)| variant == "None")
@@ -139,7 +139,7 @@ impl LeafReader<'_> {
 }
 
 /// The lock, semaphore or channel of a future.
-fn smol_resource(view: &View<'_>, future: Value, leaf: SmolLeaf) -> Option<Resource> {
+fn smol_resource(view: &TargetView<'_>, future: TypedValue, leaf: SmolLeaf) -> Option<Resource> {
     let (path, resource): (_, fn(u64) -> Resource) = match leaf {
         SmolLeaf::Lock => ("async_lock::mutex::Mutex", Resource::Mutex),
         SmolLeaf::RwLock => ("async_lock::rwlock::raw::RawRwLock", Resource::RwLock),
@@ -153,7 +153,12 @@ fn smol_resource(view: &View<'_>, future: Value, leaf: SmolLeaf) -> Option<Resou
 }
 
 /// The first part of a value that has the type with this path. The part is in the value, or behind references.
-fn part_of(view: &View<'_>, from: Value, path: &str, references: u32) -> Option<Value> {
+fn part_of(
+    view: &TargetView<'_>,
+    from: TypedValue,
+    path: &str,
+    references: u32,
+) -> Option<TypedValue> {
     let found = find_where(view, from, &|of| of.path == path, references)?;
     found.first().copied()
 }

@@ -21,7 +21,7 @@ use heapless::Vec;
 
 use super::latest_walk::{Key, LatestWalk};
 use super::walks::{MAX_WAKE_ADDRESSES, Walks};
-use crate::linux::stack::walk::{self, Position, Record};
+use crate::linux::stack::walk::{self, FramePosition, FrameRecord};
 use crate::linux::{Linux, stack};
 use crate::platform::Probe;
 use crate::platform::{Limits, Polled};
@@ -34,7 +34,7 @@ const ENOUGH_WAKE_ADDRESSES: usize = 4;
 /// Where to look for callers.
 #[derive(Clone, Copy, Debug)]
 struct Search {
-    here: Position,
+    here: FramePosition,
     /// The stack of the calling thread is readable from its current position up to `top`; the frame
     /// at `base` is the last frame.
     limits: Limits,
@@ -54,7 +54,7 @@ struct Search {
 pub(crate) fn clone_chain(
     probe: &Probe<Linux>,
     polled: &Polled,
-    here: Position,
+    here: FramePosition,
     limits: Limits,
     site: u32,
 ) -> u32 {
@@ -73,7 +73,7 @@ pub(crate) fn clone_chain(
 fn find_clone_chain(
     probe: &Probe<Linux>,
     polled: &Polled,
-    here: &Position,
+    here: &FramePosition,
     limits: Limits,
     site: u32,
 ) -> u32 {
@@ -97,7 +97,7 @@ fn find_clone_chain(
 
 /// The leaf alone, because its callers are not known.
 #[inline]
-fn leaf_chain(probe: &Probe<Linux>, here: Position, caller: usize, site: u32) -> u32 {
+fn leaf_chain(probe: &Probe<Linux>, here: FramePosition, caller: usize, site: u32) -> u32 {
     if caller == 0 {
         return 0;
     }
@@ -120,7 +120,7 @@ fn leaf_chain(probe: &Probe<Linux>, here: Position, caller: usize, site: u32) ->
 /// traced future, or to the thread's first function. Returns the id of the chain's site, 0 if not
 /// known.
 #[inline(always)]
-pub(crate) fn wake_site(probe: &Probe<Linux>, polled: &Polled, here: Position) -> u32 {
+pub(crate) fn wake_site(probe: &Probe<Linux>, polled: &Polled, here: FramePosition) -> u32 {
     if !here.may_have_record() {
         return 0;
     }
@@ -136,7 +136,7 @@ pub(crate) fn wake_site(probe: &Probe<Linux>, polled: &Polled, here: Position) -
 
 /// Finds the chain of a wake if the latest walk does not match. Returns its id, 0 if there is none.
 #[inline(never)]
-fn find_wake_chain(probe: &Probe<Linux>, polled: &Polled, here: &Position) -> u32 {
+fn find_wake_chain(probe: &Probe<Linux>, polled: &Polled, here: &FramePosition) -> u32 {
     let is_known = !probe.region.chains.is_empty()
         && stack::covers(polled, &(here.sp..here.sp.saturating_add(1)));
     if !is_known {
@@ -148,7 +148,7 @@ fn find_wake_chain(probe: &Probe<Linux>, polled: &Polled, here: &Position) -> u3
 
 impl Search {
     #[inline(always)]
-    fn clone_chain(polled: &Polled, here: Position, limits: Limits, site: u32) -> Self {
+    fn clone_chain(polled: &Polled, here: FramePosition, limits: Limits, site: u32) -> Self {
         Search {
             here,
             limits,
@@ -161,7 +161,7 @@ impl Search {
 
     /// The search covers the known part of the thread's stack.
     #[inline(always)]
-    fn wake_site(polled: &Polled, here: Position) -> Self {
+    fn wake_site(polled: &Polled, here: FramePosition) -> Self {
         let known = polled.stack_high.load(Ordering::Relaxed);
         let limits = match polled.innermost() {
             Some(Limits { top, base }) => Limits {
@@ -231,7 +231,7 @@ impl Search {
 
     /// Passes each record to `visit`, until `visit` returns false. True if the walk reaches the base.
     #[inline(always)]
-    fn walk(&self, visit: impl FnMut(Record) -> bool) -> bool {
+    fn walk(&self, visit: impl FnMut(FrameRecord) -> bool) -> bool {
         // SAFETY: the creator of the search made sure that the stack is readable.
         unsafe { walk::walk(&self.here, self.stack(), self.limits.base, visit) }
     }
@@ -244,7 +244,7 @@ impl Search {
         latest: &LatestWalk<MAX_RECORDS>,
         chain: u32,
     ) {
-        let mut records: Vec<Record, MAX_RECORDS> = Vec::new();
+        let mut records: Vec<FrameRecord, MAX_RECORDS> = Vec::new();
         self.walk(|record| records.push(record).is_ok());
         latest.keep(&self.key(probe), &records, chain);
     }

@@ -191,7 +191,7 @@ pub(super) unsafe fn release_by(wrapped: *mut Wrapped, by: impl FnOnce(&Holders)
 /// This is the follow-up work of a caller that has given up its hold on `wrapped`.
 #[cold]
 #[inline(never)]
-unsafe fn do_follow_up(follow_up: FollowUp, count: waker::Count, wrapped: *mut Wrapped) {
+unsafe fn do_follow_up(follow_up: FollowUp, count: waker::WakerCount, wrapped: *mut Wrapped) {
     if follow_up.uncount {
         count.subtract();
     }

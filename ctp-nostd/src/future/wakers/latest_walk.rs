@@ -21,14 +21,14 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 
-use crate::linux::stack::walk::{Position, Record, RecordsMatch};
+use crate::linux::stack::walk::{FramePosition, FrameRecord, RecordsMatch};
 
 /// What a walk depends on, apart from the records that it finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     /// {attachment 32 | id of the site that a chain replaces 32}.
     pub scope: u64,
-    pub here: Position,
+    pub here: FramePosition,
     /// The stack is readable up to here.
     pub end: usize,
     /// Frame pointer of the last frame.
@@ -126,7 +126,7 @@ impl<const MAX_RECORDS: usize> LatestWalk<MAX_RECORDS> {
 
     /// Notes that a walk that was not kept began at `here` and found this chain. Returns whether
     /// the walk noted before did the same.
-    pub fn is_repeated(&self, here: &Position, chain: u32) -> bool {
+    pub fn is_repeated(&self, here: &FramePosition, chain: u32) -> bool {
         let walk = (here.fp as u32).rotate_left(16) ^ chain;
         let before = self.last_unkept.load(Ordering::Relaxed);
         self.last_unkept.store(walk, Ordering::Relaxed);
@@ -135,7 +135,7 @@ impl<const MAX_RECORDS: usize> LatestWalk<MAX_RECORDS> {
 
     /// Keeps this walk as the latest, if there is room for all its records.
     #[cold]
-    pub fn keep(&self, key: &Key, records: &[Record], chain: u32) {
+    pub fn keep(&self, key: &Key, records: &[FrameRecord], chain: u32) {
         let turn = self.turn.load(Ordering::Relaxed);
         if !turn.is_multiple_of(2) || MAX_RECORDS < records.len() {
             return;
@@ -147,7 +147,7 @@ impl<const MAX_RECORDS: usize> LatestWalk<MAX_RECORDS> {
         self.turn.store(turn.wrapping_add(2), Ordering::Relaxed); // Y3
     }
 
-    fn fill(&self, key: &Key, records: &[Record], chain: u32) {
+    fn fill(&self, key: &Key, records: &[FrameRecord], chain: u32) {
         self.scope.store(key.scope, Ordering::Relaxed);
         self.caller.store(key.caller, Ordering::Relaxed);
         self.pc.store(key.here.pc, Ordering::Relaxed);
@@ -169,18 +169,18 @@ mod tests {
     use super::*;
 
     const MAX_RECORDS: usize = 6;
-    const NOTHING: Record = Record {
+    const NOTHING: FrameRecord = FrameRecord {
         next: 0,
         returns_to: 0,
     };
 
     /// Turns these words into frame records, each below the next, and returns the key of a walk
     /// over them.
-    fn link(stack: &mut [Record; 5]) -> Key {
+    fn link(stack: &mut [FrameRecord; 5]) -> Key {
         let places = stack.as_ptr_range();
         for (index, record) in stack.iter_mut().enumerate() {
             let next = places.start.wrapping_add(index + 1);
-            *record = Record {
+            *record = FrameRecord {
                 next: next.addr(),
                 returns_to: 100 + index,
             };
@@ -188,7 +188,7 @@ mod tests {
         let fp = places.start.addr();
         Key {
             scope: 1,
-            here: Position { pc: 7, fp, sp: fp },
+            here: FramePosition { pc: 7, fp, sp: fp },
             end: places.end.addr(),
             base: 0,
             caller: 100,
@@ -209,10 +209,10 @@ mod tests {
         walk.keep(&key, &stack, 9);
         assert_eq!(recall(&walk, &key), Some(9));
         for index in 0..stack.len() {
-            let Record { next, returns_to } = stack[index];
+            let FrameRecord { next, returns_to } = stack[index];
             for (next, returns_to) in [(next, returns_to + 1), (next ^ 16, returns_to)] {
                 link(&mut stack);
-                stack[index] = Record { next, returns_to };
+                stack[index] = FrameRecord { next, returns_to };
                 assert_eq!(recall(&walk, &key), None, "{index}");
             }
         }
@@ -226,10 +226,10 @@ mod tests {
         let key = link(&mut stack);
         walk.keep(&key, &stack, 9);
         let here = |pc, fp, sp| Key {
-            here: Position { pc, fp, sp },
+            here: FramePosition { pc, fp, sp },
             ..key
         };
-        let Position { pc, fp, sp } = key.here;
+        let FramePosition { pc, fp, sp } = key.here;
         let others = [
             Key { scope: 2, ..key },
             Key { caller: 0, ..key },
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn repeated_short_walk_is_kept() {
         let (walk, mut stack) = (LatestWalk::<MAX_RECORDS>::new(), [NOTHING; 5]);
-        let here = Position {
+        let here = FramePosition {
             pc: 1,
             fp: 4096,
             sp: 4000,
@@ -259,7 +259,7 @@ mod tests {
         let found = [5, 5, 6, 5, 5, 5, 0, 0];
         let again = found.map(|chain| walk.is_repeated(&here, chain));
         assert_eq!(again, [false, true, false, false, true, true, false, true]);
-        let higher = Position { fp: 4112, ..here };
+        let higher = FramePosition { fp: 4112, ..here };
         let by_turns = [here, higher, here].map(|here| walk.is_repeated(&here, 5));
         assert_eq!(by_turns, [false; 3]);
         let key = link(&mut stack);

@@ -9,7 +9,7 @@
 
 use core::mem::ManuallyDrop;
 
-use crate::linux::stack::walk::Position;
+use crate::linux::stack::walk::FramePosition;
 use crate::platform::{Local, SavedPoll};
 use crate::protocol::chain::FoundChain;
 
@@ -27,7 +27,7 @@ impl<L: Fn() -> &'static Local> Polling<L> {
     /// the poll. `local` returns the state of the current thread. It is called again when the poll
     /// ends, which may be in another thread.
     #[inline(always)]
-    pub fn begin(local: L, waker: usize, here: &Position) -> Self {
+    pub fn begin(local: L, waker: usize, here: &FramePosition) -> Self {
         let before = local().polled.replace(SavedPoll {
             waker,
             top: here.sp,
@@ -73,8 +73,8 @@ mod tests {
     use super::*;
     use crate::platform::Recorded;
 
-    fn at(sp: usize) -> Position {
-        Position { pc: 1, fp: 9, sp }
+    fn at(sp: usize) -> FramePosition {
+        FramePosition { pc: 1, fp: 9, sp }
     }
 
     #[test]

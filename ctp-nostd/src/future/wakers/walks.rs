@@ -115,7 +115,7 @@ fn claim(all: &[Walks], thread: u32, has_exited: impl Fn(u32) -> bool) -> Option
 mod tests {
     use super::*;
     use crate::future::wakers::latest_walk::Key;
-    use crate::linux::stack::walk::Position;
+    use crate::linux::stack::walk::FramePosition;
 
     // CT-13
     #[test]
@@ -124,7 +124,7 @@ mod tests {
         let find =
             |attachment| Walks::own_or_claimed(&polled, attachment).expect("there are places");
         let (scope, end, base, caller) = (1, 4096, 4096, 0);
-        let here = Position {
+        let here = FramePosition {
             pc: 1,
             fp: 2048,
             sp: 2048,

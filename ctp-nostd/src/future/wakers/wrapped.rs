@@ -25,7 +25,7 @@ use super::callers;
 use super::functions::{BRANCH_FUNCTIONS, FUNCTIONS};
 use crate::event::announce;
 use crate::linux;
-use crate::linux::stack::walk::{self, Position};
+use crate::linux::stack::walk::{self, FramePosition};
 use crate::platform::{Limits, Polled, Recorded};
 use crate::protocol::branches::BranchSet;
 use crate::protocol::chain::{FoundChain, FoundWait, PollWakers};
@@ -235,7 +235,7 @@ impl Wrapped {
         &self,
         polled: &Polled,
         limits: Limits,
-        here: Position,
+        here: FramePosition,
     ) -> &'static RawWakerVTable {
         let Some(probe) = self.trace.live_probe() else {
             return &FUNCTIONS;

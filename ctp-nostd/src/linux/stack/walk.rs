@@ -24,13 +24,13 @@ use core::sync::atomic::Ordering;
 
 /// The position of a function: an address in its code, and its registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Position {
+pub(crate) struct FramePosition {
     pub pc: usize,
     pub fp: usize,
     pub sp: usize,
 }
 
-impl Position {
+impl FramePosition {
     /// Whether the frame pointer can be valid. In a function without a frame pointer, the register
     /// often points elsewhere.
     #[inline(always)]
@@ -45,7 +45,7 @@ const RECORD_BYTES: usize = 2 * WORD_BYTES;
 /// The position of the calling function.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-pub(crate) fn here() -> Position {
+pub(crate) fn here() -> FramePosition {
     let (pc, fp, sp);
     // SAFETY: copies three registers.
     unsafe {
@@ -55,13 +55,13 @@ pub(crate) fn here() -> Position {
             options(nomem, nostack, preserves_flags),
         );
     }
-    Position { pc, fp, sp }
+    FramePosition { pc, fp, sp }
 }
 
 /// The position of the calling function.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
-pub(crate) fn here() -> Position {
+pub(crate) fn here() -> FramePosition {
     let (pc, fp, sp);
     // SAFETY: copies three registers.
     unsafe {
@@ -71,14 +71,14 @@ pub(crate) fn here() -> Position {
             options(nomem, nostack, preserves_flags),
         );
     }
-    Position { pc, fp, sp }
+    FramePosition { pc, fp, sp }
 }
 
 /// Not known on other targets, so that there is nothing to walk.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[inline(always)]
-pub(crate) fn here() -> Position {
-    Position {
+pub(crate) fn here() -> FramePosition {
+    FramePosition {
         pc: 0,
         fp: 0,
         sp: 0,
@@ -93,10 +93,10 @@ pub(crate) fn here() -> Position {
 /// - `stack` is readable during the call.
 #[inline(always)]
 pub(crate) unsafe fn walk(
-    from: &Position,
+    from: &FramePosition,
     stack: Range<usize>,
     base: usize,
-    mut visit: impl FnMut(Record) -> bool,
+    mut visit: impl FnMut(FrameRecord) -> bool,
 ) -> bool {
     let (mut fp, mut floor) = (from.fp, stack.start);
     while fp != base {
@@ -105,7 +105,7 @@ pub(crate) unsafe fn walk(
         }
         // SAFETY: both words were just checked to lie in `stack`, aligned.
         let (next, returns_to) = unsafe { record(fp) };
-        if !visit(Record { next, returns_to }) {
+        if !visit(FrameRecord { next, returns_to }) {
             return false;
         }
         (floor, fp) = (fp + RECORD_BYTES, next);
@@ -119,7 +119,7 @@ pub(crate) unsafe fn walk(
 /// - `stack` is readable during the call.
 #[inline(always)]
 pub(crate) unsafe fn is_called_from(
-    from: &Position,
+    from: &FramePosition,
     stack: &Range<usize>,
     returns_to: usize,
 ) -> bool {
@@ -129,7 +129,7 @@ pub(crate) unsafe fn is_called_from(
 
 /// A frame record: its two words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Record {
+pub(crate) struct FrameRecord {
     pub next: usize,
     pub returns_to: usize,
 }
@@ -282,7 +282,7 @@ mod tests {
     /// Walks from the frame pointer `fp` up to `base`, in the stack without its first and last four
     /// words.
     fn walked(stack: &Stack, fp: usize, base: usize) -> (bool, Addresses) {
-        let from = Position { pc: 0, fp, sp: 0 };
+        let from = FramePosition { pc: 0, fp, sp: 0 };
         let mut addresses = Addresses::new();
         let range = place(stack, 4)..place(stack, 60);
         // SAFETY: the words are borrowed during the walk.
@@ -353,8 +353,8 @@ mod tests {
     }
 
     #[inline(never)]
-    fn own_frame() -> (Position, Position) {
-        let inner = core::hint::black_box(here as fn() -> Position)();
+    fn own_frame() -> (FramePosition, FramePosition) {
+        let inner = core::hint::black_box(here as fn() -> FramePosition)();
         (here(), inner)
     }
 
@@ -365,7 +365,7 @@ mod tests {
         let near = |a: usize, b: usize| a.abs_diff(b) < 1 << 20;
         assert!(near(
             outer.pc,
-            own_frame as fn() -> (Position, Position) as usize
+            own_frame as fn() -> (FramePosition, FramePosition) as usize
         ));
         assert!(near(outer.sp, (&raw const local).addr()));
         assert!(inner.sp <= outer.sp);

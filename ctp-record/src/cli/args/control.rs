@@ -12,7 +12,7 @@ use ctp_trace::escape::escaped_bytes;
 
 use super::usage;
 use crate::control::client::ControlCommand;
-use crate::control::wire::{Question, Request};
+use crate::control::wire::{ControlRequest, Question};
 use crate::control::{Filter, Verb};
 
 const CONTROL_AFTER: &str = "\
@@ -92,14 +92,14 @@ impl ControlArgs {
     /// Wrong usage.
     pub fn command(self) -> Result<ControlCommand, clap::Error> {
         let request = match self.verb {
-            VerbArgs::Stop => Request::Verb(Verb::Stop),
-            VerbArgs::Start => Request::Verb(Verb::Start),
-            VerbArgs::Status => Request::Verb(Verb::Status),
-            VerbArgs::Stacks => Request::Stacks,
+            VerbArgs::Stop => ControlRequest::Verb(Verb::Stop),
+            VerbArgs::Start => ControlRequest::Verb(Verb::Start),
+            VerbArgs::Status => ControlRequest::Verb(Verb::Status),
+            VerbArgs::Stacks => ControlRequest::Stacks,
             VerbArgs::Unknown(words) => return Err(no_verb(&words)),
-            VerbArgs::Filter { expr } => Request::Verb(Verb::Filter(filter(&expr)?)),
+            VerbArgs::Filter { expr } => ControlRequest::Verb(Verb::Filter(filter(&expr)?)),
             VerbArgs::Snapshot { output } => {
-                Request::Snapshot(output.as_deref().map(from_here).transpose()?)
+                ControlRequest::Snapshot(output.as_deref().map(from_here).transpose()?)
             }
         };
         let (question, json) = (

@@ -19,7 +19,8 @@ use ctp_trace::record::Nanos;
 use regex_lite::Regex;
 
 use super::{
-    BadRule, Count, DurationKind, Durations, Metric, Operator, Rule, RuleFault, Rules, Statistic,
+    BadRule, CountMetric, DurationKind, DurationSelector, Metric, Operator, Rule, RuleFault, Rules,
+    Statistic,
 };
 
 /// Parses rules that are separated by commas.
@@ -27,7 +28,7 @@ use super::{
 /// # Errors
 /// If the text has another form. The error has the first wrong part and its position.
 pub fn parse(text: &str) -> Result<Rules, BadRule> {
-    let mut cursor = Cursor { text, at: 0 };
+    let mut cursor = TextCursor { text, at: 0 };
     let mut rules = vec![cursor.rule()?];
     while cursor.eat(",") {
         rules.push(cursor.rule()?);
@@ -36,12 +37,12 @@ pub fn parse(text: &str) -> Result<Rules, BadRule> {
 }
 
 /// A position in the text.
-struct Cursor<'t> {
+struct TextCursor<'t> {
     text: &'t str,
     at: usize,
 }
 
-impl<'t> Cursor<'t> {
+impl<'t> TextCursor<'t> {
     fn rest(&self) -> &'t str {
         &self.text[self.at..]
     }
@@ -123,12 +124,12 @@ impl<'t> Cursor<'t> {
     }
 
     /// Parses what is between the parentheses, and the closing parenthesis.
-    fn durations(&mut self) -> Result<Durations, BadRule> {
+    fn durations(&mut self) -> Result<DurationSelector, BadRule> {
         let (from, word) = self.take_while(|c| c.is_ascii_alphanumeric() || c == '_');
         let Some(kind) = kind(word) else {
             return Err(self.error(from, word, RuleFault::DurationKind));
         };
-        let mut durations = Durations {
+        let mut durations = DurationSelector {
             kind,
             site: None,
             name: None,
@@ -143,7 +144,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    fn filter(&mut self, durations: &mut Durations) -> Result<(), BadRule> {
+    fn filter(&mut self, durations: &mut DurationSelector) -> Result<(), BadRule> {
         self.skip_spaces();
         let from = self.at;
         let filter = if self.eat("site=") {
@@ -219,11 +220,11 @@ fn statistic(word: &str) -> Option<Statistic> {
 
 fn plain_metric(word: &str) -> Option<Metric> {
     Some(Metric::Count(match word {
-        "stuck" => Count::Stuck,
-        "likely" => Count::Likely,
-        "lost" => Count::Lost,
-        "leaks" => Count::Leaks,
-        "coroutines" => Count::Coroutines,
+        "stuck" => CountMetric::Stuck,
+        "likely" => CountMetric::Likely,
+        "lost" => CountMetric::Lost,
+        "leaks" => CountMetric::Leaks,
+        "coroutines" => CountMetric::Coroutines,
         "busy" => return Some(Metric::LongestRun),
         _ => return None,
     }))

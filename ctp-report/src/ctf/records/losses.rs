@@ -3,7 +3,7 @@
 use ctp_trace::model::Coroutine;
 use ctp_trace::record::{Event, EventCounts};
 
-use crate::ctf::encoding::{Moment, Value};
+use crate::ctf::encoding::{FieldValue, Moment};
 use crate::ctf::records::EventRecords;
 use crate::ctf::schema::EventClass;
 
@@ -36,9 +36,9 @@ impl EventRecords<'_> {
     fn events_lost(&mut self, coroutine: &Coroutine, moment: Moment, lost: u64) {
         if 0 < lost {
             let values = [
-                Value::U32(coroutine.id.0),
+                FieldValue::U32(coroutine.id.0),
                 self.name(coroutine),
-                Value::U64(lost),
+                FieldValue::U64(lost),
             ];
             self.add(EventClass::EventsLost, moment, &values);
         }

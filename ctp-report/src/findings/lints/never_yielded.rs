@@ -6,7 +6,7 @@ use ctp_trace::record::{CoroutineId, CoroutineKind, Event, EventKind, Nanos};
 use ctp_trace::verdict::{THRESHOLD, Verdict};
 
 use super::places::{Groups, LintFigures, LintPlace};
-use super::{Detection, Lint, Watch};
+use super::{Detection, Lint, LintWatch};
 use crate::text::units::{duration_ns, grouped};
 
 /// Detects long first runs by the events of coroutines.
@@ -48,7 +48,7 @@ struct FirstRun {
     hosts: bool,
 }
 
-impl Watch for SoleRuns {
+impl LintWatch for SoleRuns {
     fn event(&mut self, trace_model: &TraceModel, event: &Event) {
         match event.kind {
             EventKind::Birth => {}

@@ -11,7 +11,7 @@ use ctp_trace::record::{
 };
 
 use super::places::{Groups, LintFigures, LintPlace};
-use super::{Detection, Lint, Watch};
+use super::{Detection, Lint, LintWatch};
 use crate::text::units::grouped;
 
 /// Detects self-wakes by the records of wakes.
@@ -70,7 +70,7 @@ struct RoundCounts {
     is_unsure: bool,
 }
 
-impl Watch for OwnWakes {
+impl LintWatch for OwnWakes {
     /// Classifies the own wakes of a run at its end.
     fn event(&mut self, trace_model: &TraceModel, event: &Event) {
         let ends = match event.kind {

@@ -63,7 +63,7 @@ fn config() -> Config {
 }
 
 /// How many records a reading returns, and what it says.
-fn read(followed: &mut Followed) -> (usize, Progress) {
+fn read(followed: &mut Followed) -> (usize, TraceProgress) {
     let mut records = 0;
     let progress = followed.read_on(|_| records += 1).expect("a trace");
     (records, progress)
@@ -80,16 +80,16 @@ fn each_reading_returns_only_what_is_new() {
     // Parts end within chunks.
     for part in bytes[400..].chunks(bytes.len() / 9 + 1) {
         let (records, progress) = read(&mut followed);
-        assert_eq!(progress, Progress::GoesOn);
+        assert_eq!(progress, TraceProgress::GoesOn);
         assert!(followed.model.goes_on);
         assert_eq!(read(&mut followed).0, 0);
         all += records;
         growing.write(part);
     }
     let (records, progress) = read(&mut followed);
-    assert_eq!((all + records, progress), (40_002, Progress::Finished));
+    assert_eq!((all + records, progress), (40_002, TraceProgress::Finished));
     assert!(followed.model.damage.is_empty() && !followed.model.goes_on);
-    assert_eq!(read(&mut followed), (0, Progress::Finished));
+    assert_eq!(read(&mut followed), (0, TraceProgress::Finished));
 }
 
 #[test]
@@ -115,9 +115,9 @@ fn a_trace_without_a_recorder_is_cut_off() {
     let growing = Growing::start(&bytes[..bytes.len() / 2]);
     let path = growing.path();
     let mut followed = Followed::open(&config, &path).expect("a trace");
-    assert_eq!(read(&mut followed).1, Progress::GoesOn);
+    assert_eq!(read(&mut followed).1, TraceProgress::GoesOn);
     flock(&growing.file, FlockOperation::Unlock).expect("a lock");
-    assert_eq!(read(&mut followed).1, Progress::CutOff);
+    assert_eq!(read(&mut followed).1, TraceProgress::CutOff);
     assert!(followed.model.truncated_at.is_some() && !followed.is_replaced());
 }
 
@@ -132,7 +132,7 @@ fn damage_is_counted() {
     read(&mut followed);
     growing.write(&bytes[400..]);
     let (records, progress) = read(&mut followed);
-    assert_eq!(progress, Progress::Finished);
+    assert_eq!(progress, TraceProgress::Finished);
     assert_eq!(
         followed.model.damage.len(),
         1,
@@ -155,7 +155,7 @@ fn another_trace_of_this_name_is_noticed() {
     assert!(followed.is_replaced());
     growing.file.set_len(500).expect("room");
     growing.file.seek(SeekFrom::Start(0)).expect("room");
-    assert_eq!(read(&mut followed).1, Progress::Replaced);
+    assert_eq!(read(&mut followed).1, TraceProgress::Replaced);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::config::TopSort;
 use crate::top::keys::Cursor;
 use crate::top::order::Order;
 use crate::top::row::RowId;
-use crate::top::rows::Counts;
+use crate::top::rows::RowCounts;
 use ctp_trace::record::CoroutineId;
 
 fn summary() -> Summary {
@@ -18,12 +18,12 @@ fn summary() -> Summary {
         complete_until_ns: 12_300_000_000,
         interval_ns: 1_000_000_000,
         events_per_s: 2_706.4,
-        counts: Counts {
+        counts: RowCounts {
             alive: 52,
             stuck: 47,
             running: 1,
             waiting: 4,
-            ..Counts::default()
+            ..RowCounts::default()
         },
         over: 1_234,
         lost: 0,

@@ -3,24 +3,24 @@
 
 use std::collections::HashMap;
 
-use ctp_trace::model::{Activity, Coroutine, NameId, Span, TraceModel};
+use ctp_trace::model::{Coroutine, NameId, Span, SpanActivity, TraceModel};
 use ctp_trace::record::{Nanos, SiteId};
 use ctp_trace::verdict::State;
 use hdrhistogram::Histogram;
 
-use crate::config::rules::{DurationKind, Durations, Statistic};
+use crate::config::rules::{DurationKind, DurationSelector, Statistic};
 use crate::load::Model;
 use crate::names::Names;
 use crate::views::check::missing::Missing;
 use crate::views::check::proof::{OwnedSpan, Support};
-use crate::views::check::range::Range;
+use crate::views::check::range::MetricRange;
 
 /// How many significant decimal digits a percentile has.
 const DIGITS: u8 = 3;
 
 /// The durations that a rule selects.
 pub struct SelectedDurations<'r> {
-    durations: &'r Durations,
+    durations: &'r DurationSelector,
     patterns: Patterns<'r>,
     lengths: Histogram<u64>,
     sum_ns: u128,
@@ -29,7 +29,7 @@ pub struct SelectedDurations<'r> {
 
 impl<'r> SelectedDurations<'r> {
     /// Starts without any durations.
-    pub fn new(durations: &'r Durations, model: &'r Model, names: &'r Names) -> Self {
+    pub fn new(durations: &'r DurationSelector, model: &'r Model, names: &'r Names) -> Self {
         SelectedDurations {
             durations,
             patterns: Patterns {
@@ -80,7 +80,7 @@ impl<'r> SelectedDurations<'r> {
     }
 
     /// The range of a statistic.
-    pub fn range(&self, statistic: Statistic, missing: &Missing) -> Range {
+    pub fn range(&self, statistic: Statistic, missing: &Missing) -> MetricRange {
         let (least, most) = self.bounds(statistic, missing.durations);
         let why = if least == most.unwrap_or(u64::MAX) {
             None
@@ -89,7 +89,7 @@ impl<'r> SelectedDurations<'r> {
         } else {
             missing.why.clone()
         };
-        Range { least, most, why }
+        MetricRange { least, most, why }
     }
 
     fn why_empty(&self) -> String {
@@ -149,12 +149,12 @@ impl<'r> SelectedDurations<'r> {
 fn selected(kind: DurationKind, coroutine: &Coroutine, span: &Span) -> Option<(SiteId, Span)> {
     let has_run = coroutine.state().0 == State::Running;
     match (kind, span.activity) {
-        (DurationKind::Wait, Activity::Waiting(site, _)) => has_run.then_some((site, *span)),
-        (DurationKind::Ready, Activity::Waiting(site, _)) if has_run => {
+        (DurationKind::Wait, SpanActivity::Waiting(site, _)) => has_run.then_some((site, *span)),
+        (DurationKind::Ready, SpanActivity::Waiting(site, _)) if has_run => {
             let from = woken_at(coroutine, span)?;
             Some((site, Span { from, ..*span }))
         }
-        (DurationKind::Run, Activity::Running(after)) => {
+        (DurationKind::Run, SpanActivity::Running(after)) => {
             let site = after.map_or(coroutine.spawn_site, |(site, _)| site);
             Some((site, *span))
         }
@@ -172,7 +172,7 @@ fn woken_at(coroutine: &Coroutine, wait: &Span) -> Option<Nanos> {
 
 /// The patterns of a rule, with the places and names that were compared already.
 struct Patterns<'r> {
-    durations: &'r Durations,
+    durations: &'r DurationSelector,
     model: &'r Model,
     names: &'r Names,
     sites: HashMap<SiteId, bool>,
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     fn collected<'r>(
-        durations: &'r Durations,
+        durations: &'r DurationSelector,
         model: &'r Model,
         names: &'r Names,
         lengths: impl Iterator<Item = u64>,
@@ -214,7 +214,7 @@ mod tests {
         for length in lengths {
             let span = Span {
                 coroutine: ctp_trace::record::CoroutineId(1),
-                activity: Activity::Running(None),
+                activity: SpanActivity::Running(None),
                 from: Nanos(5),
                 to: Nanos(5 + length),
             };
@@ -226,7 +226,7 @@ mod tests {
     // CT-24
     #[test]
     fn missing_durations_widen_the_range() {
-        let durations = Durations {
+        let durations = DurationSelector {
             kind: DurationKind::Run,
             site: None,
             name: None,

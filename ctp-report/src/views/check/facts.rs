@@ -1,7 +1,7 @@
 //! The facts of a trace that rules are about, from one or more readings of the trace.
 
 use anyhow::Result;
-use ctp_trace::model::{Activity, Span, TraceModel};
+use ctp_trace::model::{Span, SpanActivity, TraceModel};
 
 use crate::config::rules::{Metric, Rule};
 use crate::config::{CheckView, Config};
@@ -14,18 +14,18 @@ use crate::views::check::durations::SelectedDurations;
 use crate::views::check::proof::{self, OwnedSpan};
 
 /// What the first reading of a trace collects in addition to the model.
-pub struct Collector {
+pub struct FactCollector {
     watches: Watches,
     /// The longest run that has ended.
     pub longest_run: Option<OwnedSpan>,
 }
 
-impl Collector {
+impl FactCollector {
     /// Collects what the rules need. Lints that no rule denies are not detected.
     pub fn new(view: &CheckView) -> Self {
         let names = LINTS.iter().map(|lint| lint.name.to_owned());
         let allowed: Vec<String> = names.filter(|name| !view.deny.contains(name)).collect();
-        Collector {
+        FactCollector {
             watches: Watches::start(&allowed),
             longest_run: None,
         }
@@ -36,7 +36,7 @@ impl Collector {
     /// # Errors
     /// If the trace cannot be read, or takes too much memory.
     pub fn read(&mut self, config: &Config, input: &Input) -> Result<(Model, Names, Selection)> {
-        let Collector {
+        let FactCollector {
             watches,
             longest_run,
         } = self;
@@ -55,7 +55,7 @@ impl Collector {
 }
 
 fn note_run(longest: &mut Option<OwnedSpan>, trace_model: &TraceModel, span: &Span) {
-    let is_run = matches!(span.activity, Activity::Running(_));
+    let is_run = matches!(span.activity, SpanActivity::Running(_));
     let is_longer = |longest: &OwnedSpan| longest.span.length() < span.length();
     if is_run && longest.as_ref().is_none_or(is_longer) {
         *longest = proof::witness(trace_model, span).or(*longest);
@@ -72,7 +72,7 @@ pub fn longest_run(
         let from = model.trace_model.resumed_from(coroutine);
         let span = Span {
             coroutine: coroutine.id,
-            activity: Activity::Running(from.map(|stats| (stats.site, stats.wait))),
+            activity: SpanActivity::Running(from.map(|stats| (stats.site, stats.wait))),
             from: coroutine.runs_since()?,
             to: model.trace_model.end_of(coroutine.process),
         };

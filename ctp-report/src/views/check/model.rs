@@ -3,16 +3,16 @@
 use ctp_trace::record::Nanos;
 use serde::Serialize;
 
-use crate::config::rules::{Count, Metric, Operator, Rule, Statistic};
+use crate::config::rules::{CountMetric, Metric, Operator, Rule, Statistic};
 use crate::evidence::Member;
-use crate::findings::gate::Status;
+use crate::findings::gate::ReportStatus;
 use crate::findings::lints::{LINTS, Lint, LintPlace};
 use crate::load::Model;
 use crate::names::Names;
 use crate::views::check::durations::SelectedDurations;
 use crate::views::check::missing::Missing;
 use crate::views::check::proof::{OwnedSpan, Support};
-use crate::views::check::range::{Outcome, Range};
+use crate::views::check::range::{MetricRange, Outcome};
 use crate::views::check::{counts, totals};
 
 /// What is known of a trace.
@@ -37,9 +37,9 @@ pub struct TraceFacts<'f> {
 }
 
 /// A value, and what supports it.
-pub struct Value {
+pub struct MetricValue {
     /// The range of the value.
-    pub range: Range,
+    pub range: MetricRange,
     /// What supports the value.
     pub proof: Vec<Support>,
 }
@@ -90,8 +90,8 @@ pub fn all_unknown(rules: &[Rule], deny: &[String], why: &str) -> Vec<Checked> {
     let of_lints = denied(deny).map(|lint| no(lint.name));
     let all = rules.iter().cloned().chain(of_lints);
     let unknown = all.map(|rule| {
-        let value = Value {
-            range: Range::unknown(why.to_owned()),
+        let value = MetricValue {
+            range: MetricRange::unknown(why.to_owned()),
             proof: Vec::new(),
         };
         Checked {
@@ -112,19 +112,23 @@ fn no(lint: &str) -> Rule {
     Rule {
         text: format!("deny {lint}"),
         is_optional: false,
-        metric: Metric::Count(Count::Coroutines),
+        metric: Metric::Count(CountMetric::Coroutines),
         comparison: Operator::Equal,
         bound: 0,
     }
 }
 
-fn value(facts: &TraceFacts, metric: &Metric, collected: Option<&SelectedDurations>) -> Value {
+fn value(
+    facts: &TraceFacts,
+    metric: &Metric,
+    collected: Option<&SelectedDurations>,
+) -> MetricValue {
     match metric {
         Metric::Count(count) => counts::value(facts, *count),
         Metric::LongestRun => longest_run(facts),
         Metric::Statistic(statistic, durations) => match collected {
             Some(collected) => of_collected(facts, *statistic, collected),
-            None => Value {
+            None => MetricValue {
                 range: totals::range(facts.selected, facts.names, *statistic, durations),
                 proof: Vec::new(),
             },
@@ -132,18 +136,22 @@ fn value(facts: &TraceFacts, metric: &Metric, collected: Option<&SelectedDuratio
     }
 }
 
-fn of_collected(facts: &TraceFacts, statistic: Statistic, collected: &SelectedDurations) -> Value {
+fn of_collected(
+    facts: &TraceFacts,
+    statistic: Statistic,
+    collected: &SelectedDurations,
+) -> MetricValue {
     let proof = match statistic {
         Statistic::Count => None,
         _ => collected.proof(facts.model, facts.names),
     };
-    Value {
+    MetricValue {
         range: collected.range(statistic, &Missing::of(facts.model)),
         proof: proof.into_iter().collect(),
     }
 }
 
-fn longest_run(facts: &TraceFacts) -> Value {
+fn longest_run(facts: &TraceFacts) -> MetricValue {
     let (model, names) = (facts.model, facts.names);
     let longest = facts.longest_run.as_ref();
     let length = longest.map(|witness| witness.span.length());
@@ -151,7 +159,7 @@ fn longest_run(facts: &TraceFacts) -> Value {
     if model.is_by_name() {
         let ended = totals::longest_runner(facts.selected, names);
         let ended = ended.filter(|(ended, _)| length.is_none_or(|length| length < *ended));
-        return Value {
+        return MetricValue {
             range: totals::longest_run(facts.selected, length),
             proof: ended
                 .map(|(_, proof)| proof)
@@ -161,17 +169,17 @@ fn longest_run(facts: &TraceFacts) -> Value {
         };
     }
     let length = length.unwrap_or(Nanos(0)).0;
-    Value {
+    MetricValue {
         range: match Missing::of(facts.model).why {
-            None => Range::exactly(length),
-            Some(why) => Range::at_least(length, why),
+            None => MetricRange::exactly(length),
+            Some(why) => MetricRange::at_least(length, why),
         },
         proof: proof.into_iter().collect(),
     }
 }
 
-fn checked(rule: &Rule, value: Value) -> Checked {
-    let Value { range, proof } = value;
+fn checked(rule: &Rule, value: MetricValue) -> Checked {
+    let MetricValue { range, proof } = value;
     Checked {
         rule: rule.text.clone(),
         outcome: range.outcome(rule),
@@ -192,16 +200,16 @@ pub fn count(all: &[Checked], outcome: Outcome) -> usize {
 }
 
 /// The result of all rules: a failure, or else the first rule of which the value is not known.
-pub fn status(all: &[Checked]) -> Status {
+pub fn status(all: &[Checked]) -> ReportStatus {
     if 0 < count(all, Outcome::Failed) {
-        return Status::CheckFailed;
+        return ReportStatus::CheckFailed;
     }
     let open = all
         .iter()
         .find(|checked| checked.outcome == Outcome::NotKnown);
     match open {
-        None => Status::Fine,
-        Some(open) => Status::Incomplete(format!(
+        None => ReportStatus::Fine,
+        Some(open) => ReportStatus::Incomplete(format!(
             "no rule fails, but the value of `{}` is not known: {}",
             open.rule,
             open.why.as_deref().unwrap_or("records are missing")

@@ -1,6 +1,6 @@
 //! The coroutines and records that support the value of a metric.
 
-use ctp_trace::model::{Activity, Coroutine, NameId, Span, TraceModel};
+use ctp_trace::model::{Coroutine, NameId, Span, SpanActivity, TraceModel};
 use ctp_trace::record::SiteId;
 use serde::Serialize;
 
@@ -52,8 +52,8 @@ impl OwnedSpan {
     /// of the wait before this run.
     pub fn proof(&self, model: &Model, names: &Names, verb: &str) -> Support {
         let site = match self.span.activity {
-            Activity::Waiting(site, _) | Activity::Running(Some((site, _))) => site,
-            Activity::Running(None) => self.spawned,
+            SpanActivity::Waiting(site, _) | SpanActivity::Running(Some((site, _))) => site,
+            SpanActivity::Running(None) => self.spawned,
         };
         let length = units::duration(self.span.length());
         let given = names.called(model.trace_model.name(self.name));

@@ -6,7 +6,7 @@ use crate::config::rules::{Operator, Rule};
 
 /// The values that a metric can have, given what is missing in the trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Range {
+pub struct MetricRange {
     /// The least possible value.
     pub least: u64,
     /// The greatest possible value; `None` if there is no bound.
@@ -29,10 +29,10 @@ pub enum Outcome {
     Skipped,
 }
 
-impl Range {
+impl MetricRange {
     /// A known value.
     pub fn exactly(value: u64) -> Self {
-        Range {
+        MetricRange {
             least: value,
             most: Some(value),
             why: None,
@@ -41,7 +41,7 @@ impl Range {
 
     /// A lower bound, for this reason.
     pub fn at_least(value: u64, why: String) -> Self {
-        Range {
+        MetricRange {
             least: value,
             most: None,
             why: Some(why),
@@ -50,7 +50,7 @@ impl Range {
 
     /// Nothing is known, for this reason.
     pub fn unknown(why: String) -> Self {
-        Range::at_least(0, why)
+        MetricRange::at_least(0, why)
     }
 
     /// Whether the value is known.
@@ -105,7 +105,7 @@ mod tests {
     fn outcome(text: &str, least: u64, most: Option<u64>) -> Outcome {
         let rule = rules::parse(text).unwrap().0.remove(0);
         let why = None;
-        Range { least, most, why }.outcome(&rule)
+        MetricRange { least, most, why }.outcome(&rule)
     }
 
     // CT-24

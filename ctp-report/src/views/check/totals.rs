@@ -4,20 +4,25 @@ use ctp_trace::model::Named;
 use ctp_trace::record::{Bins, Durations as Totals, Nanos};
 use ctp_trace::verdict::State;
 
-use crate::config::rules::{DurationKind, Durations, Statistic};
+use crate::config::rules::{DurationKind, DurationSelector, Statistic};
 use crate::load::Model;
 use crate::names::Names;
 use crate::views::check::missing;
 use crate::views::check::proof::Support;
-use crate::views::check::range::Range;
+use crate::views::check::range::MetricRange;
 
 /// The range of a statistic.
-pub fn range(model: &Model, names: &Names, statistic: Statistic, durations: &Durations) -> Range {
+pub fn range(
+    model: &Model,
+    names: &Names,
+    statistic: Statistic,
+    durations: &DurationSelector,
+) -> MetricRange {
     if durations.site.is_some() {
-        return Range::unknown("the trace has totals by name, not by site".to_owned());
+        return MetricRange::unknown("the trace has totals by name, not by site".to_owned());
     }
     if durations.kind == DurationKind::Ready {
-        return Range::unknown("totals do not include delays".to_owned());
+        return MetricRange::unknown("totals do not include delays".to_owned());
     }
     let all = model.trace_model.by_name();
     let selected: Vec<&Named> = all
@@ -30,21 +35,21 @@ pub fn range(model: &Model, names: &Names, statistic: Statistic, durations: &Dur
             let range = of_totals(&totals, bins, statistic);
             with_missing(range, grows, model, &selected)
         }
-        None => Range::unknown("the totals have different bins".to_owned()),
+        None => MetricRange::unknown("the totals have different bins".to_owned()),
     }
 }
 
 /// The longest run of all coroutines. Totals include only runs that have ended; `open` is the longest run
 /// that has not.
-pub fn longest_run(model: &Model, open: Option<Nanos>) -> Range {
+pub fn longest_run(model: &Model, open: Option<Nanos>) -> MetricRange {
     let all = model.trace_model.by_name();
     let selected: Vec<&Named> = all.iter().collect();
     let ended = selected.iter().map(|named| named.running.max);
     let longest = ended.chain(open).max().unwrap_or(Nanos(0));
-    let range = with_missing(Range::exactly(longest.0), true, model, &selected);
+    let range = with_missing(MetricRange::exactly(longest.0), true, model, &selected);
     if range.is_exact() && has_run_of_unknown_length(model) {
         let why = "how long a coroutine ran at the end is not known".to_owned();
-        return Range::at_least(longest.0, why);
+        return MetricRange::at_least(longest.0, why);
     }
     range
 }
@@ -59,7 +64,7 @@ fn has_run_of_unknown_length(model: &Model) -> bool {
     })
 }
 
-fn is_admitted(model: &Model, names: &Names, durations: &Durations, named: &Named) -> bool {
+fn is_admitted(model: &Model, names: &Names, durations: &DurationSelector, named: &Named) -> bool {
     let key = named.group_key;
     let name = names.called(model.trace_model.name(key.name));
     let name = name.unwrap_or_else(|| names.function(key.spawn_site, ""));
@@ -84,26 +89,26 @@ fn merged(all: &[&Named], kind: DurationKind) -> Option<(Totals, Bins)> {
     Some((sum, bins))
 }
 
-fn of_totals(totals: &Totals, bins: Bins, statistic: Statistic) -> Range {
+fn of_totals(totals: &Totals, bins: Bins, statistic: Statistic) -> MetricRange {
     if statistic == Statistic::Count {
-        return Range::exactly(totals.count);
+        return MetricRange::exactly(totals.count);
     }
     let Some(mean) = totals.mean() else {
-        return Range::unknown("no such duration was counted".to_owned());
+        return MetricRange::unknown("no such duration was counted".to_owned());
     };
     match statistic {
-        Statistic::Max => Range::exactly(totals.max.0),
+        Statistic::Max => MetricRange::exactly(totals.max.0),
         Statistic::Percentile(percent) => in_a_bin(totals, bins, percent),
-        Statistic::Mean | Statistic::Count => Range::exactly(mean.0),
+        Statistic::Mean | Statistic::Count => MetricRange::exactly(mean.0),
     }
 }
 
 /// The bin of a percentile.
-fn in_a_bin(totals: &Totals, bins: Bins, percent: u8) -> Range {
+fn in_a_bin(totals: &Totals, bins: Bins, percent: u8) -> MetricRange {
     let most = totals.bound(percent, bins).map(|most| most.0);
     let bars = totals.bars(bins).map(|(from, _, _)| from.0);
     let least = most.and_then(|most| bars.take_while(|from| *from <= most).last());
-    Range {
+    MetricRange {
         least: least.unwrap_or(0).max(totals.min.0),
         most,
         why: Some("totals have bins instead of single durations".to_owned()),
@@ -111,7 +116,7 @@ fn in_a_bin(totals: &Totals, bins: Bins, percent: u8) -> Range {
 }
 
 /// Widens a range if totals are incomplete. `grows`: missing durations can only increase the value.
-fn with_missing(range: Range, grows: bool, model: &Model, all: &[&Named]) -> Range {
+fn with_missing(range: MetricRange, grows: bool, model: &Model, all: &[&Named]) -> MetricRange {
     let mut why = missing::hidden_coroutines(model);
     why.extend(missing::filtered(model));
     if all
@@ -122,8 +127,8 @@ fn with_missing(range: Range, grows: bool, model: &Model, all: &[&Named]) -> Ran
     }
     match why.is_empty() {
         true => range,
-        false if grows => Range::at_least(range.least, why.join("; ")),
-        false => Range::unknown(why.join("; ")),
+        false if grows => MetricRange::at_least(range.least, why.join("; ")),
+        false => MetricRange::unknown(why.join("; ")),
     }
 }
 
@@ -198,8 +203,8 @@ mod tests {
         let open =
             facts::longest_run((&model, &Selection::default()), None).map(|run| run.span.length());
         assert_eq!(open, Some(Nanos(90)));
-        assert_eq!(longest_run(&model, open), Range::exactly(90));
-        assert_eq!(longest_run(&model, None), Range::exactly(5));
+        assert_eq!(longest_run(&model, open), MetricRange::exactly(90));
+        assert_eq!(longest_run(&model, None), MetricRange::exactly(5));
     }
 
     // CT-24

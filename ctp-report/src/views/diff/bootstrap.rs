@@ -5,7 +5,7 @@
 //! waits are drawn instead of single waits (Künsch, "The jackknife and the bootstrap for general stationary
 //! observations", 1989; with blocks that do not overlap, as of Carlstein, 1986).
 
-use crate::views::diff::sample::{Random, Sampled};
+use crate::views::diff::sample::{Random, SampledDuration};
 
 /// Samples with fewer durations say too little.
 pub const MIN_SAMPLE: usize = 32;
@@ -36,7 +36,7 @@ struct Member {
 
 /// Estimates the standard errors of these percentiles. The sample is in the order of time. `None` if the
 /// sample is too small.
-pub fn errors(sample: &[Sampled], percents: &[u8]) -> Option<Errors> {
+pub fn errors(sample: &[SampledDuration], percents: &[u8]) -> Option<Errors> {
     if sample.len() < MIN_SAMPLE {
         return None;
     }
@@ -61,7 +61,7 @@ pub fn errors(sample: &[Sampled], percents: &[u8]) -> Option<Errors> {
 }
 
 /// The durations in ascending order, each with its block.
-fn by_length(sample: &[Sampled], blocks: usize) -> Vec<Member> {
+fn by_length(sample: &[SampledDuration], blocks: usize) -> Vec<Member> {
     let members = sample.iter().enumerate().map(|(place, sampled)| Member {
         log: (sampled.length_ns.max(1) as f64).ln(),
         block: place * blocks / sample.len(),
@@ -127,14 +127,14 @@ mod tests {
     use super::*;
 
     /// Lengths around 1 ms, of which each run of `alike` is the same.
-    fn sample(count: u64, alike: u64) -> Vec<Sampled> {
+    fn sample(count: u64, alike: u64) -> Vec<SampledDuration> {
         let mut random = Random::default();
         let mut length_ns = 0;
         let lengths = (0..count).map(|at_ns| {
             if at_ns.is_multiple_of(alike) {
                 length_ns = 500_000 + random.below(1_000_000);
             }
-            Sampled { at_ns, length_ns }
+            SampledDuration { at_ns, length_ns }
         });
         lengths.collect()
     }

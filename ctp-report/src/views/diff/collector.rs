@@ -3,24 +3,24 @@
 use std::collections::HashMap;
 
 use ctp_trace::hash::Map;
-use ctp_trace::model::{Activity, NameId, Span, TraceModel};
+use ctp_trace::model::{NameId, Span, SpanActivity, TraceModel};
 use ctp_trace::record::{SiteId, WaitKind};
 use ctp_trace::verdict::State;
 
 use crate::names::label::numbered;
-use crate::views::diff::sample::Sampled;
+use crate::views::diff::sample::SampledDuration;
 use crate::views::diff::series::Series;
 
 /// How many sites are compared, since a trace may have any number of sites. Each takes up to 46 kilobytes: 30
 /// for the histogram and 16 for the sample.
 const MAX_SITES: usize = 2000;
 
-/// The site of a wait, the kind of wait, and the number of the coroutine's name in [`Collector::names`].
+/// The site of a wait, the kind of wait, and the number of the coroutine's name in [`SpanCollector::names`].
 type Key = (SiteId, WaitKind, u32);
 
 /// The waits and runs so far.
 #[derive(Default)]
-pub struct Collector {
+pub struct SpanCollector {
     series: Vec<(Key, Series)>,
     places: Map<Key, usize>,
     names: CoroutineNames,
@@ -60,7 +60,7 @@ impl CoroutineNames {
     }
 }
 
-impl Collector {
+impl SpanCollector {
     /// Takes a span that has ended, after the trace model did.
     pub fn add(&mut self, trace_model: &TraceModel, span: &Span) {
         let Some(coroutine) = trace_model.get(span.coroutine) else {
@@ -68,13 +68,15 @@ impl Collector {
         };
         let is_cancelled = coroutine.state().0 != State::Running;
         let (site, wait) = match span.activity {
-            Activity::Waiting(..) if is_cancelled => return,
-            Activity::Waiting(site, wait) | Activity::Running(Some((site, wait))) => (site, wait),
-            Activity::Running(None) => return,
+            SpanActivity::Waiting(..) if is_cancelled => return,
+            SpanActivity::Waiting(site, wait) | SpanActivity::Running(Some((site, wait))) => {
+                (site, wait)
+            }
+            SpanActivity::Running(None) => return,
         };
         let has_room = self.series.len() < MAX_SITES;
         let name = self.names.number(trace_model, coroutine.name, has_room);
-        let is_wait = matches!(span.activity, Activity::Waiting(..));
+        let is_wait = matches!(span.activity, SpanActivity::Waiting(..));
         let series = name.and_then(|name| self.series_of((site, wait, name)));
         let Some(series) = series else {
             self.left_out += u64::from(is_wait);
@@ -83,7 +85,7 @@ impl Collector {
         let length_ns = span.length().0;
         if is_wait {
             let at_ns = span.to.0;
-            series.add_wait(Sampled { at_ns, length_ns });
+            series.add_wait(SampledDuration { at_ns, length_ns });
         } else {
             series.add_run(length_ns);
         }

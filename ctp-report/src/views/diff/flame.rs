@@ -7,8 +7,8 @@ use ctp_trace::escape::escaped;
 
 use crate::document::flame_graph::{self, Widths};
 use crate::text;
-use crate::views::diff::matching::Pair;
-use crate::views::diff::profile::Identity;
+use crate::views::diff::matching::SitePair;
+use crate::views::diff::profile::SiteIdentity;
 use crate::views::diff::series::Series;
 
 /// Nanoseconds before and after, by stack. Frames are text, the outermost first.
@@ -18,7 +18,7 @@ type Stacks = BTreeMap<Vec<String>, [u64; 2]>;
 ///
 /// # Errors
 /// If no wait ended in the trace after.
-pub fn draw(pairs: &[Pair], program: &str) -> Result<String> {
+pub fn draw(pairs: &[SitePair], program: &str) -> Result<String> {
     let folded: String = stacks(pairs)
         .iter()
         .map(|(frames, [before, after])| {
@@ -34,14 +34,14 @@ pub fn draw(pairs: &[Pair], program: &str) -> Result<String> {
     flame_graph::flame(&folded, &title, about, Widths::Changes)
 }
 
-fn stacks(pairs: &[Pair]) -> Stacks {
+fn stacks(pairs: &[SitePair]) -> Stacks {
     let mut stacks = Stacks::new();
     for pair in pairs {
         let Some(identity) = pair.identity() else {
             continue;
         };
         let waited =
-            |site: Option<(&Identity, &Series)>| site.map_or(0, |(_, series)| series.waited_ns);
+            |site: Option<(&SiteIdentity, &Series)>| site.map_or(0, |(_, series)| series.waited_ns);
         let sums = stacks.entry(frames(identity)).or_default();
         sums[0] = sums[0].saturating_add(waited(pair.before));
         sums[1] = sums[1].saturating_add(waited(pair.after));
@@ -49,7 +49,7 @@ fn stacks(pairs: &[Pair]) -> Stacks {
     stacks
 }
 
-fn frames(identity: &Identity) -> Vec<String> {
+fn frames(identity: &SiteIdentity) -> Vec<String> {
     let frames = [
         identity
             .name

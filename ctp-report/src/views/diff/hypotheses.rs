@@ -2,8 +2,8 @@
 
 use crate::config::LeastChange;
 use crate::views::diff::bootstrap::{self, Errors, MAX_BLOCKS};
-use crate::views::diff::matching::Pair;
-use crate::views::diff::profile::{About, Profile};
+use crate::views::diff::matching::SitePair;
+use crate::views::diff::profile::{Profile, ProfileFacts};
 use crate::views::diff::series::Series;
 use crate::views::diff::significance::Difference;
 
@@ -56,7 +56,7 @@ impl Test {
 pub fn of_site(
     (before, after): (&Profile, &Profile),
     pair: usize,
-    site: &Pair,
+    site: &SitePair,
     least: LeastChange,
 ) -> Vec<Test> {
     let p_value = match (site.before, site.after) {
@@ -133,7 +133,7 @@ fn difference(values_ns: [u64; 2], place: usize, errors: [&Errors; 2]) -> Option
 /// trace. Waits that follow each other may have a common cause. So the shorter trace is divided into
 /// [`MAX_BLOCKS`] blocks of time, and all waits of a block of this length count as a single event. `None` if
 /// there are no waits, or if the other trace may have left out the site.
-fn presence(only: &Series, about: &About, other: &About) -> Option<f64> {
+fn presence(only: &Series, about: &ProfileFacts, other: &ProfileFacts) -> Option<f64> {
     let durations_ns = [about, other].map(|about| about.duration.0.max(1));
     let block_ns = durations_ns[0]
         .min(durations_ns[1])
@@ -150,7 +150,7 @@ fn presence(only: &Series, about: &About, other: &About) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::views::diff::sample::Sampled;
+    use crate::views::diff::sample::SampledDuration;
     use ctp_trace::record::Nanos;
 
     const LEAST: LeastChange = LeastChange {
@@ -174,11 +174,11 @@ mod tests {
     }
 
     /// A recording of 16 ms.
-    fn about(left_out: u64) -> About {
-        About {
+    fn about(left_out: u64) -> ProfileFacts {
+        ProfileFacts {
             duration: Nanos(16_000_000),
             left_out,
-            ..About::default()
+            ..ProfileFacts::default()
         }
     }
 
@@ -188,7 +188,7 @@ mod tests {
         for number in 0..40 {
             let at_ns = number * period_ns;
             let length_ns = 1_000;
-            series.add_wait(Sampled { at_ns, length_ns });
+            series.add_wait(SampledDuration { at_ns, length_ns });
         }
         series
     }
@@ -199,9 +199,9 @@ mod tests {
         assert_eq!(together, Some(0.5));
         let scattered = presence(&series(400_000), &about(0), &about(0));
         assert_eq!(scattered, Some(0.5f64.powi(16)));
-        let longer = About {
+        let longer = ProfileFacts {
             duration: Nanos(160_000_000),
-            ..About::default()
+            ..ProfileFacts::default()
         };
         let scattered = presence(&series(400_000), &longer, &about(0));
         assert_eq!(scattered, Some((160.0f64 / 176.0).powi(16)));

@@ -8,8 +8,8 @@ use serde::Serialize;
 use crate::config::LeastChange;
 use crate::views::diff::common::{self, CommonChange};
 use crate::views::diff::hypotheses::{self, PERCENTS, Test};
-use crate::views::diff::matching::Pair;
-use crate::views::diff::profile::{Identity, Profile};
+use crate::views::diff::matching::SitePair;
+use crate::views::diff::profile::{Profile, SiteIdentity};
 use crate::views::diff::series::Series;
 use crate::views::diff::significance;
 
@@ -53,7 +53,7 @@ pub struct Change {
 pub struct Row {
     /// The site, by its newest place.
     #[serde(flatten)]
-    pub identity: Identity,
+    pub identity: SiteIdentity,
     /// The line in the trace before, if that differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line_before: Option<u32>,
@@ -103,13 +103,14 @@ impl SiteFigures {
 }
 
 impl Row {
-    fn of(pair: &Pair) -> Self {
+    fn of(pair: &SitePair) -> Self {
         let line =
-            |site: Option<(&Identity, &Series)>| site.and_then(|(identity, _)| identity.line);
+            |site: Option<(&SiteIdentity, &Series)>| site.and_then(|(identity, _)| identity.line);
         let identity = pair.identity().cloned().unwrap_or_default();
         let line_before = line(pair.before).filter(|line| Some(*line) != identity.line);
-        let figures =
-            |site: Option<(&Identity, &Series)>| site.map(|(_, series)| SiteFigures::of(series));
+        let figures = |site: Option<(&SiteIdentity, &Series)>| {
+            site.map(|(_, series)| SiteFigures::of(series))
+        };
         Row {
             line_before,
             before: figures(pair.before),
@@ -120,7 +121,11 @@ impl Row {
 }
 
 /// Compares the sites of two traces. Changes that are not larger than `least` do not count.
-pub fn compare(profiles: (&Profile, &Profile), pairs: &[Pair], least: LeastChange) -> Comparison {
+pub fn compare(
+    profiles: (&Profile, &Profile),
+    pairs: &[SitePair],
+    least: LeastChange,
+) -> Comparison {
     let tests = pairs.iter().enumerate();
     let tests = tests.flat_map(|(number, pair)| hypotheses::of_site(profiles, number, pair, least));
     let mut tests: Vec<Test> = tests.collect();
@@ -161,7 +166,7 @@ fn miss(tests: &[Test], is_presence: bool) -> Option<f64> {
     (0 < reported).then(|| significance::miss(reported, p_values.len()))
 }
 
-fn is_shared(pair: &Pair) -> bool {
+fn is_shared(pair: &SitePair) -> bool {
     pair.before.is_some() && pair.after.is_some()
 }
 

@@ -14,20 +14,20 @@ use crate::evidence::resource;
 use crate::findings::notes;
 use crate::load::{self, Model};
 use crate::names::{CodePlace, Names};
-use crate::views::diff::collector::Collector;
+use crate::views::diff::collector::SpanCollector;
 use crate::views::diff::series::Series;
 
 /// A trace, by site and name.
 pub struct Profile {
     /// The sites, each once.
-    pub sites: BTreeMap<Identity, Series>,
+    pub sites: BTreeMap<SiteIdentity, Series>,
     /// The trace.
-    pub about: About,
+    pub about: ProfileFacts,
 }
 
 /// Facts about a trace.
 #[derive(Default)]
-pub struct About {
+pub struct ProfileFacts {
     /// The id of the recording.
     pub trace_id: [u8; 16],
     /// The program, without directories.
@@ -52,10 +52,10 @@ pub struct About {
     pub json: Value,
 }
 
-impl About {
+impl ProfileFacts {
     /// Whether both are the same recording.
-    pub fn is_recording_of(&self, other: &About) -> bool {
-        let key = |about: &About| (about.trace_id, about.started_unix_ns, about.events);
+    pub fn is_recording_of(&self, other: &ProfileFacts) -> bool {
+        let key = |about: &ProfileFacts| (about.trace_id, about.started_unix_ns, about.events);
         key(self) == key(other)
     }
 }
@@ -63,7 +63,7 @@ impl About {
 /// A site and the name of the coroutines that wait there, by what is the same in another recording of the
 /// program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Identity {
+pub struct SiteIdentity {
     /// The function that waits.
     pub function: String,
     /// The source file.
@@ -83,12 +83,12 @@ pub struct Identity {
     pub module: Option<String>,
 }
 
-impl Identity {
+impl SiteIdentity {
     fn of(names: &Names, (site, wait): (SiteId, WaitKind), name: &str) -> Self {
         let label = names.of(site).cloned().unwrap_or_default();
         let function = names.function(site, name);
         let place = CodePlace::new(function, label);
-        Identity {
+        SiteIdentity {
             function: place.function,
             file: place.shown,
             waits_for: resource::word(wait),
@@ -112,7 +112,7 @@ impl Identity {
 
     /// The identity without the line, by which a site is found after the file was edited above it.
     pub fn without_line(&self) -> Self {
-        Identity {
+        SiteIdentity {
             line: None,
             module: None,
             ..self.clone()
@@ -121,7 +121,7 @@ impl Identity {
 
     /// The identity without functions, which are not known if the file of the program was replaced.
     pub fn without_functions(&self) -> Self {
-        Identity {
+        SiteIdentity {
             function: String::new(),
             awaited_by: None,
             module: None,
@@ -131,7 +131,7 @@ impl Identity {
 
     /// The identity by what the program itself named, if lines are not known.
     pub fn without_file(&self) -> Self {
-        Identity {
+        SiteIdentity {
             file: None,
             awaited_by: None,
             ..self.without_line()
@@ -145,7 +145,7 @@ impl Identity {
 /// If the trace cannot be read, has no coroutine, or has totals only.
 pub fn read(config: &Config, path: &Path) -> Result<Profile> {
     let input = load::open_file(config, path)?;
-    let mut collector = Collector::default();
+    let mut collector = SpanCollector::default();
     let (model, names, selection) = document::read_any_selected(
         config,
         &input,
@@ -161,13 +161,13 @@ pub fn read(config: &Config, path: &Path) -> Result<Profile> {
             path.display()
         );
     }
-    let about = About {
+    let about = ProfileFacts {
         filtered: selection.notes("coroutines are compared"),
         ..about(&model, &names, collector.left_out)
     };
-    let mut sites: BTreeMap<Identity, Series> = BTreeMap::new();
+    let mut sites: BTreeMap<SiteIdentity, Series> = BTreeMap::new();
     for (site, wait, name, series) in collector.finish() {
-        let identity = Identity::of(&names, (site, wait), &name);
+        let identity = SiteIdentity::of(&names, (site, wait), &name);
         sites
             .entry(identity)
             .and_modify(|known| known.merge(&series))
@@ -176,10 +176,10 @@ pub fn read(config: &Config, path: &Path) -> Result<Profile> {
     Ok(Profile { sites, about })
 }
 
-fn about(model: &Model, names: &Names, left_out: u64) -> About {
+fn about(model: &Model, names: &Names, left_out: u64) -> ProfileFacts {
     let window = model.trace_model.window();
     let since = window.map_or(Nanos(0), |window| window.since);
-    About {
+    ProfileFacts {
         trace_id: model.start.trace_id,
         program: model.program_name(),
         started_unix_ns: model.start.started_unix_ns,

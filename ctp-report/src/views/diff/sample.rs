@@ -9,7 +9,7 @@ pub const SAMPLE: usize = 1000;
 
 /// A duration, and when it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Sampled {
+pub struct SampledDuration {
     /// When the duration ended.
     pub at_ns: u64,
     /// The duration.
@@ -20,14 +20,14 @@ pub struct Sampled {
 /// sampling with a reservoir", 1985). The same durations in the same order give the same sample.
 #[derive(Clone, Debug, Default)]
 pub struct Reservoir {
-    kept: Vec<Sampled>,
+    kept: Vec<SampledDuration>,
     seen: u64,
     random: Random,
 }
 
 impl Reservoir {
     /// Takes a duration.
-    pub fn add(&mut self, sampled: Sampled) {
+    pub fn add(&mut self, sampled: SampledDuration) {
         self.seen += 1;
         if self.kept.len() < SAMPLE {
             self.kept.push(sampled);
@@ -46,7 +46,7 @@ impl Reservoir {
     }
 
     /// The sample, in the order of time.
-    pub fn by_time(&self) -> Vec<Sampled> {
+    pub fn by_time(&self) -> Vec<SampledDuration> {
         let mut kept = self.kept.clone();
         kept.sort_unstable();
         kept
@@ -83,7 +83,7 @@ impl Reservoir {
     }
 }
 
-fn shuffle(all: &mut [Sampled], random: &mut Random) {
+fn shuffle(all: &mut [SampledDuration], random: &mut Random) {
     for place in (1..all.len()).rev() {
         let other = random.below(place as u64 + 1) as usize;
         all.swap(place, other);
@@ -115,7 +115,7 @@ mod tests {
         let mut reservoir = Reservoir::default();
         for length_ns in lengths {
             let at_ns = length_ns;
-            reservoir.add(Sampled { at_ns, length_ns });
+            reservoir.add(SampledDuration { at_ns, length_ns });
         }
         reservoir
     }

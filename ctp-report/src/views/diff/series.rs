@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 
-use crate::views::diff::sample::{Reservoir, Sampled};
+use crate::views::diff::sample::{Reservoir, SampledDuration};
 
 /// How many significant decimal digits a percentile has.
 const DIGITS: u8 = 2;
@@ -36,7 +36,7 @@ impl Series {
     }
 
     /// Takes a wait.
-    pub fn add_wait(&mut self, wait: Sampled) {
+    pub fn add_wait(&mut self, wait: SampledDuration) {
         self.sample.add(wait);
         // The histogram grows as needed. If there is no memory, the wait is left out of percentiles.
         let _ = self.lengths.record(wait.length_ns);

@@ -7,7 +7,7 @@ use crate::config::LeastChange;
 use crate::text::table::{Alignment, Column};
 use crate::text::{Page, units};
 use crate::views::diff::model::{Change, Comparison, Row, SiteFigures};
-use crate::views::diff::profile::{About, Profile};
+use crate::views::diff::profile::{Profile, ProfileFacts};
 
 /// The maximum number of new sites, and of gone sites, that are listed.
 const LISTED: usize = 20;
@@ -33,7 +33,7 @@ const SITES: [Column; 5] = [
 ];
 
 /// Writes a line about a trace, and notes about what is missing in that trace.
-pub fn header(page: &mut Page, what: &str, path: &Path, about: &About) -> io::Result<()> {
+pub fn header(page: &mut Page, what: &str, path: &Path, about: &ProfileFacts) -> io::Result<()> {
     let items = [
         format!("{what}: {}", path.display()),
         format!("program: {}", about.program),

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use ctp_trace::model::{Activity, Coroutine, NameId, Span, TraceModel, stem};
+use ctp_trace::model::{Coroutine, NameId, Span, SpanActivity, TraceModel, stem};
 use ctp_trace::record::{CoroutineId, Nanos, SiteId};
 use ctp_trace::verdict::{THRESHOLD, Verdict};
 
-use crate::config::By;
+use crate::config::FlameWidth;
 use crate::document::flame_graph::end_of_recording;
 use crate::evidence::resource;
 use crate::evidence::selection::Selection;
@@ -22,7 +22,7 @@ pub struct StackKey {
     /// Where the coroutines were spawned.
     pub spawned: SiteId,
     /// What the coroutines were doing.
-    pub activity: Activity,
+    pub activity: SpanActivity,
     /// The verdict of the coroutine, if the span had not ended when the recording did, or if the coroutine was
     /// stuck until its process dropped it in order to end.
     pub open: Option<Verdict>,
@@ -30,7 +30,7 @@ pub struct StackKey {
 
 /// The number of spans and their total length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sum {
+pub struct SpanSum {
     /// The number of spans.
     pub count: u64,
     /// The total length.
@@ -41,9 +41,9 @@ pub struct Sum {
 #[derive(Debug)]
 pub struct StackFolder {
     /// Which spans count. `None`: all of them, also those without a length.
-    by: Option<By>,
+    by: Option<FlameWidth>,
     stuck: StuckWaits,
-    sums: HashMap<StackKey, Sum>,
+    sums: HashMap<StackKey, SpanSum>,
 }
 
 /// Nanoseconds by stack. Frames are text, the outermost first.
@@ -51,7 +51,7 @@ pub type Stacks = BTreeMap<Vec<String>, u64>;
 
 impl StackFolder {
     /// Creates an empty folder for waits or for runs.
-    pub fn new(by: By) -> Self {
+    pub fn new(by: FlameWidth) -> Self {
         StackFolder {
             by: Some(by),
             stuck: StuckWaits::default(),
@@ -70,7 +70,7 @@ impl StackFolder {
 
     /// Whether waits count, rather than runs only.
     pub fn has_waits(&self) -> bool {
-        self.by != Some(By::Run)
+        self.by != Some(FlameWidth::Run)
     }
 
     /// An empty folder for the same spans, in which these waits have their verdicts.
@@ -107,7 +107,11 @@ impl StackFolder {
 
     /// Adds the spans that had not ended when the recording or the process did. Returns all sums with
     /// the displayed names of the coroutines.
-    pub fn named(mut self, model: &Model, selection: &Selection) -> Vec<(StackKey, String, Sum)> {
+    pub fn named(
+        mut self,
+        model: &Model,
+        selection: &Selection,
+    ) -> Vec<(StackKey, String, SpanSum)> {
         self.close(model, selection);
         let numbered = self.numbered_names(model);
         let sums = self.sums.iter().map(|(key, sum)| {
@@ -161,14 +165,14 @@ impl StackFolder {
     fn count(
         &mut self,
         coroutine: &Coroutine,
-        activity: Activity,
+        activity: SpanActivity,
         open: Option<Verdict>,
         length: Nanos,
     ) {
-        let by = if matches!(activity, Activity::Waiting(..)) {
-            By::Wait
+        let by = if matches!(activity, SpanActivity::Waiting(..)) {
+            FlameWidth::Wait
         } else {
-            By::Run
+            FlameWidth::Run
         };
         if self.by.is_none_or(|only| only == by && length.0 > 0) {
             let key = StackKey {
@@ -184,13 +188,13 @@ impl StackFolder {
     }
 }
 
-fn open_span(trace_model: &TraceModel, coroutine: &Coroutine) -> Option<(Activity, Nanos)> {
+fn open_span(trace_model: &TraceModel, coroutine: &Coroutine) -> Option<(SpanActivity, Nanos)> {
     if let Some(wait) = coroutine.suspend() {
-        return Some((Activity::Waiting(wait.site, wait.wait), wait.at));
+        return Some((SpanActivity::Waiting(wait.site, wait.wait), wait.at));
     }
     let from = trace_model.resumed_from(coroutine);
     let from = from.map(|stats| (stats.site, stats.wait));
-    Some((Activity::Running(from), coroutine.runs_since()?))
+    Some((SpanActivity::Running(from), coroutine.runs_since()?))
 }
 
 fn frames(key: &StackKey, name: &str, (model, names): (&Model, &Names)) -> Vec<String> {
@@ -199,18 +203,18 @@ fn frames(key: &StackKey, name: &str, (model, names): (&Model, &Names)) -> Vec<S
         frames.push(format!("spawned at {at}"));
     }
     match key.activity {
-        Activity::Waiting(site, wait) => {
+        SpanActivity::Waiting(site, wait) => {
             frames.extend(chain(names, site, name));
             frames.push(format!(
                 "waits for {}",
                 resource::phrase_at(model, site, wait)
             ));
         }
-        Activity::Running(Some((site, _))) => {
+        SpanActivity::Running(Some((site, _))) => {
             frames.extend(chain(names, site, name));
             frames.push("runs from there".to_owned());
         }
-        Activity::Running(None) => frames.push("runs first".to_owned()),
+        SpanActivity::Running(None) => frames.push("runs first".to_owned()),
     }
     frames.extend(key.open.map(end_of_recording));
     frames.iter().map(|frame| frame.replace(';', ",")).collect()

@@ -13,9 +13,9 @@ use flate2::write::GzEncoder;
 use crate::load::Model;
 use crate::output::protobuf::Message;
 use crate::text::units;
-use crate::views::flame::model::Sum;
+use crate::views::flame::model::SpanSum;
 use crate::views::flame::pprof::tables::Tables;
-use crate::views::flame::samples::{Samples, Stack};
+use crate::views::flame::samples::{SampledStack, Samples};
 
 /// Fields of a `Profile`.
 const SAMPLE_TYPE: u64 = 1;
@@ -80,7 +80,7 @@ fn profile(model: &Model, samples: &Samples) -> Message {
 }
 
 /// A sample lists its locations from the innermost to the outermost.
-fn sample(stack: &Stack, sum: &Sum, tables: &mut Tables<'_>) -> Message {
+fn sample(stack: &SampledStack, sum: &SpanSum, tables: &mut Tables<'_>) -> Message {
     let mut sample = Message::default();
     let locations = stack.frames.iter().rev();
     let locations: Vec<u64> = locations.map(|frame| tables.location(frame)).collect();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ctp_trace::model::Activity;
+use ctp_trace::model::SpanActivity;
 use ctp_trace::record::{ProcessId, SiteId};
 use ctp_trace::verdict::Verdict;
 
@@ -10,11 +10,11 @@ use crate::evidence::resource;
 use crate::evidence::selection::Selection;
 use crate::load::Model;
 use crate::names::{Label, Names};
-use crate::views::flame::model::{StackFolder, StackKey, Sum, limit_sum};
+use crate::views::flame::model::{SpanSum, StackFolder, StackKey, limit_sum};
 
 /// A function in a stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Frame {
+pub struct SampledFrame {
     /// The function, or what stands for an unknown function.
     pub function: String,
     /// The source file, if known.
@@ -27,9 +27,9 @@ pub struct Frame {
 
 /// What coroutines of one name did at one place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Stack {
+pub struct SampledStack {
     /// The functions, the outermost first: the coroutine, and those that await each other.
-    pub frames: Vec<Frame>,
+    pub frames: Vec<SampledFrame>,
     /// The name of the coroutines.
     pub coroutine: String,
     /// What the coroutines waited for; `None` if they ran.
@@ -40,7 +40,7 @@ pub struct Stack {
 
 /// Number and length of the waits or runs, by stack, in an order that depends only on the trace.
 #[derive(Debug)]
-pub struct Samples(pub BTreeMap<Stack, Sum>);
+pub struct Samples(pub BTreeMap<SampledStack, SpanSum>);
 
 /// Viewers add values up in signed numbers of 64 bits.
 const MAX_SUM_NS: u64 = i64::MAX as u64;
@@ -58,7 +58,7 @@ impl Samples {
         let mut samples = BTreeMap::new();
         for (key, name, sum) in folder.named(model, selection) {
             let stack = stack(&key, &name, (model, names));
-            let entry: &mut Sum = samples.entry(stack).or_default();
+            let entry: &mut SpanSum = samples.entry(stack).or_default();
             entry.count = entry.count.saturating_add(sum.count);
             entry.ns = entry.ns.saturating_add(sum.ns);
         }
@@ -67,20 +67,22 @@ impl Samples {
     }
 }
 
-fn stack(key: &StackKey, name: &str, (model, names): (&Model, &Names)) -> Stack {
+fn stack(key: &StackKey, name: &str, (model, names): (&Model, &Names)) -> SampledStack {
     let coroutine = names.function(SiteId(0), name);
-    let mut frames = vec![Frame {
+    let mut frames = vec![SampledFrame {
         function: coroutine.clone(),
-        ..Frame::default()
+        ..SampledFrame::default()
     }];
     let (site, waits_for) = match key.activity {
-        Activity::Waiting(site, wait) => (Some(site), Some(resource::phrase_at(model, site, wait))),
-        Activity::Running(from) => (from.map(|(site, _)| site), None),
+        SpanActivity::Waiting(site, wait) => {
+            (Some(site), Some(resource::phrase_at(model, site, wait)))
+        }
+        SpanActivity::Running(from) => (from.map(|(site, _)| site), None),
     };
     if let Some(site) = site {
         frames.extend(chain(site, name, (model, names)));
     }
-    Stack {
+    SampledStack {
         frames,
         coroutine,
         waits_for,
@@ -89,10 +91,10 @@ fn stack(key: &StackKey, name: &str, (model, names): (&Model, &Names)) -> Stack 
 }
 
 /// The functions that await each other at a site, the outermost first.
-fn chain(site: SiteId, name: &str, (model, names): (&Model, &Names)) -> Vec<Frame> {
+fn chain(site: SiteId, name: &str, (model, names): (&Model, &Names)) -> Vec<SampledFrame> {
     let mut frames = callers(site, names);
     let label = names.of(site).cloned().unwrap_or_default();
-    frames.push(Frame {
+    frames.push(SampledFrame {
         function: names.function(site, name),
         address: model
             .sites
@@ -104,7 +106,7 @@ fn chain(site: SiteId, name: &str, (model, names): (&Model, &Names)) -> Vec<Fram
     frames
 }
 
-fn callers(site: SiteId, names: &Names) -> Vec<Frame> {
+fn callers(site: SiteId, names: &Names) -> Vec<SampledFrame> {
     let Some(awaits) = names.awaits(site) else {
         let callers = names.of(site).map_or(&[][..], |label| &label.callers);
         return callers.iter().rev().map(|name| named(name)).collect();
@@ -115,8 +117,8 @@ fn callers(site: SiteId, names: &Names) -> Vec<Frame> {
     outermost.chain(more).chain(known).collect()
 }
 
-fn frame(label: &Label) -> Frame {
-    Frame {
+fn frame(label: &Label) -> SampledFrame {
+    SampledFrame {
         function: label.function.clone().unwrap_or_else(|| "?".to_owned()),
         file: label.file.clone(),
         line: label.line,
@@ -124,9 +126,9 @@ fn frame(label: &Label) -> Frame {
     }
 }
 
-fn named(function: &str) -> Frame {
-    Frame {
+fn named(function: &str) -> SampledFrame {
+    SampledFrame {
         function: function.to_owned(),
-        ..Frame::default()
+        ..SampledFrame::default()
     }
 }

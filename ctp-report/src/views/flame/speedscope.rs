@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::document::flame_graph::end_of_recording;
 use crate::load::Model;
-use crate::views::flame::samples::{Frame, Samples, Stack};
+use crate::views::flame::samples::{SampledFrame, SampledStack, Samples};
 
 /// The identifier of the format. Nothing is loaded from this address.
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
@@ -35,12 +35,12 @@ pub fn write(model: &Model, samples: &Samples, out: &mut dyn Write) -> io::Resul
 /// Numbers the frames of all profiles.
 #[derive(Default)]
 struct Frames {
-    numbers: BTreeMap<Frame, usize>,
+    numbers: BTreeMap<SampledFrame, usize>,
     list: Vec<Value>,
 }
 
 impl Frames {
-    fn number(&mut self, frame: Frame) -> usize {
+    fn number(&mut self, frame: SampledFrame) -> usize {
         if let Some(number) = self.numbers.get(&frame) {
             return *number;
         }
@@ -81,17 +81,17 @@ fn profile(name: &str, samples: &Samples, frames: &mut Frames, are_waits: bool) 
 }
 
 /// The frames of a stack, and on top of them the resource and the verdict.
-fn displayed(stack: &Stack) -> impl Iterator<Item = Frame> {
+fn displayed(stack: &SampledStack) -> impl Iterator<Item = SampledFrame> {
     let waits_for = stack.waits_for.map(|thing| format!("waits for {thing}"));
     let on_top = waits_for
         .into_iter()
         .chain(stack.open.map(end_of_recording));
-    let on_top = on_top.map(|function| Frame {
+    let on_top = on_top.map(|function| SampledFrame {
         function,
-        ..Frame::default()
+        ..SampledFrame::default()
     });
     // Addresses do not distinguish frames in this format.
-    let frames = stack.frames.iter().cloned().map(|frame| Frame {
+    let frames = stack.frames.iter().cloned().map(|frame| SampledFrame {
         address: None,
         ..frame
     });

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ctp_trace::model::{Activity, SiteStats, Span};
+use ctp_trace::model::{SiteStats, Span, SpanActivity};
 use ctp_trace::record::{SiteId, WaitKind};
 use hdrhistogram::Histogram;
 
@@ -31,7 +31,7 @@ pub struct QuantileFigures {
 impl Quantiles {
     /// Adds a span that has ended, if it is a wait.
     pub fn add(&mut self, span: &Span) {
-        let Activity::Waiting(site, wait) = span.activity else {
+        let SpanActivity::Waiting(site, wait) = span.activity else {
             return;
         };
         if MAX_SITES <= self.0.len() && !self.0.contains_key(&(site, wait)) {
@@ -77,7 +77,7 @@ mod tests {
     fn wait(ns: u64) -> Span {
         Span {
             coroutine: CoroutineId(1),
-            activity: Activity::Waiting(SiteId(1), WaitKind::Timer),
+            activity: SpanActivity::Waiting(SiteId(1), WaitKind::Timer),
             from: Nanos(5),
             to: Nanos(5 + ns),
         }

@@ -15,7 +15,7 @@ use crate::document::{self, Output, inspection};
 use crate::evidence::inspected::held_locks::HeldLocks;
 use crate::evidence::inspected::threads::threads;
 use crate::evidence::inspected::{TaskGroup, check_filter, filter, groups, threads::ThreadStack};
-use crate::findings::gate::{self, Status};
+use crate::findings::gate::{self, ReportStatus};
 use crate::load::{Input, Model};
 use crate::names::Names;
 use crate::views::stuck::text as stuck_text;
@@ -59,7 +59,7 @@ pub fn report(
     view: &StuckView,
     (input, model, names): (&Input, &Model, &mut Names),
     output: Output,
-) -> Result<Status> {
+) -> Result<ReportStatus> {
     check_filter(&config.filter)?;
     let stacks = document::call_stacks(config, input, model, names);
     let names = &*names;
@@ -89,7 +89,11 @@ pub fn report(
         }
         text::hints(page, &document::hints::tool(config), view)
     })?;
-    Ok(if view.fail { status } else { Status::Fine })
+    Ok(if view.fail {
+        status
+    } else {
+        ReportStatus::Fine
+    })
 }
 
 /// When the last inspection of a running process began.

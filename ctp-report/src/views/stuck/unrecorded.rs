@@ -11,7 +11,7 @@ use crate::config::filter::Filter;
 use crate::document::inspection;
 use crate::evidence::inspected::held_locks::HeldLocks;
 use crate::evidence::inspected::{self as evidence, TaskGroup};
-use crate::findings::gate::{self, Status};
+use crate::findings::gate::{self, ReportStatus};
 use crate::load::Model;
 use crate::names::Names;
 use crate::text::{Page, units};
@@ -30,9 +30,9 @@ pub fn groups<'m>(
 }
 
 /// Whether any of the tasks is stuck, or cannot be judged.
-pub fn check(model: &Model, groups: &[TaskGroup]) -> Status {
+pub fn check(model: &Model, groups: &[TaskGroup]) -> ReportStatus {
     if groups.is_empty() {
-        return Status::Fine;
+        return ReportStatus::Fine;
     }
     let of_tasks = groups.iter().flat_map(|group| &group.tasks);
     let judgements: Vec<_> = of_tasks.map(|member| member.judgement).collect();

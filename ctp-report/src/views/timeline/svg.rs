@@ -17,7 +17,7 @@ use crate::names::Names;
 use crate::text::units;
 use crate::text::xml::escape;
 use crate::time_scale::Scale;
-use crate::views::timeline::model::{self, Arrows, Member, Row, ShownRows, ShownThreads};
+use crate::views::timeline::model::{self, Arrows, Row, RowCandidate, ShownRows, ShownThreads};
 
 const STYLE: &str = include_str!("../../../assets/timeline.css");
 const SCRIPT: &str = concat!(
@@ -60,7 +60,7 @@ pub struct TimelineChart<'a> {
 
 impl TimelineChart<'_> {
     /// The crash, if `member` ran on the crashed thread.
-    fn crash_of(&self, member: &Member) -> Option<&Crash> {
+    fn crash_of(&self, member: &RowCandidate) -> Option<&Crash> {
         self.crash.filter(|crash| {
             crash
                 .culprit()

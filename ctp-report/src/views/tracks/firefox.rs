@@ -18,7 +18,7 @@ use fxprof_processed_profile::{
 };
 
 use crate::load::Model;
-use crate::views::tracks::firefox::activity::{Activity, Categories, joined};
+use crate::views::tracks::firefox::activity::{ActivityMarker, Categories, joined};
 use crate::views::tracks::sink::{
     Details, Mark, NamedCoroutine, Slice, Track, TrackSink, TracksOfProcess, WakeArrow,
 };
@@ -118,14 +118,14 @@ impl Sink {
         }
     }
 
-    fn add(&mut self, track: Track, timing: MarkerTiming, activity: Activity) {
+    fn add(&mut self, track: Track, timing: MarkerTiming, activity: ActivityMarker) {
         let thread = self.thread_of(track);
         self.profile.add_marker(thread, timing, activity);
         self.markers += 1;
     }
 
     fn moment(&mut self, track: Track, mark: &Mark<'_>) {
-        let activity = Activity {
+        let activity = ActivityMarker {
             row: self.row(track, mark.name),
             category: self.categories.mark,
             what: self.profile.intern_string(mark.name),
@@ -155,7 +155,7 @@ impl TrackSink for Sink {
     }
 
     fn slice(&mut self, track: Track, slice: Slice<'_>) {
-        let activity = Activity {
+        let activity = ActivityMarker {
             row: self.row(track, slice.name),
             category: self.categories.of_slice(slice.kind),
             what: self.profile.intern_string(slice.name),

@@ -23,12 +23,12 @@ use crate::time_scale::Scale;
 use crate::views::tracks::sink::{
     Details, Mark, NamedCoroutine, Slice, SliceKind, Track, TrackSink, TracksOfProcess, WakeArrow,
 };
-use crate::views::tracks::texts::Texts;
+use crate::views::tracks::texts::TrackTexts;
 
 /// Turns records into trace events, in the order of the trace.
 pub struct Tracks<'a> {
     model: &'a Model,
-    texts: Texts<'a>,
+    texts: TrackTexts<'a>,
     scale: Scale,
     pids: Map<ProcessId, u32>,
     /// The coroutines that are alive at the end, with their verdicts.
@@ -60,7 +60,7 @@ impl<'a> Tracks<'a> {
             .map(|process| (process.id, process.pid));
         Tracks {
             model,
-            texts: Texts::new(model, names),
+            texts: TrackTexts::new(model, names),
             scale,
             pids: pids.collect(),
             judged,

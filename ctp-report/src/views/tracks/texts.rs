@@ -17,7 +17,7 @@ const MAX_TEXTS: usize = 1 << 16;
 const MAX_BYTES: usize = 4 << 20;
 
 /// The texts of a trace.
-pub struct Texts<'a> {
+pub struct TrackTexts<'a> {
     model: &'a Model,
     names: &'a Names,
     coroutines: Cache<(NameId, SiteId), Rc<str>>,
@@ -25,10 +25,10 @@ pub struct Texts<'a> {
     lines: Cache<SiteId, Option<Rc<str>>>,
 }
 
-impl<'a> Texts<'a> {
+impl<'a> TrackTexts<'a> {
     /// Creates the texts of a trace. None is formatted yet.
     pub fn new(model: &'a Model, names: &'a Names) -> Self {
-        Texts {
+        TrackTexts {
             model,
             names,
             coroutines: Cache::default(),

@@ -17,7 +17,7 @@ use crate::evidence::{Member, blockers, missing_wakes, resource};
 use crate::load::Model;
 use crate::names::{Label, Names};
 use crate::text::units;
-use crate::views::why::model::causes::{Cause, Causes, KEPT, Run};
+use crate::views::why::model::causes::{Cause, CausedRun, Causes, KEPT};
 
 /// The answer to `--why`: the chain of wakes that ends at a coroutine, and its present state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -31,12 +31,12 @@ pub struct Why {
     /// The verdict, as a word.
     pub verdict: &'static str,
     /// Where the chain begins.
-    pub origin: Origin,
+    pub origin: ChainOrigin,
     /// The runs of the chain.
     pub links: Vec<CausalRun>,
     /// The present wait, if the coroutine waits.
     #[serde(flatten)]
-    pub wait: Wait,
+    pub wait: PresentWait,
     /// The closing of the resource that the coroutine waits for. The closing did not resume the
     /// coroutine.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ pub struct Why {
 
 /// What a coroutine waits for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Wait {
+pub struct PresentWait {
     /// The resource, if recorded.
     pub waits_for: Option<String>,
     /// The place of the wait.
@@ -130,7 +130,7 @@ pub struct Closed {
 /// Where a chain begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
+pub enum ChainOrigin {
     /// A descriptor was ready.
     Fd,
     /// A timer was due.
@@ -192,7 +192,7 @@ pub fn why(context: &Context, (coroutine, judged): &Member) -> Option<Why> {
         verdict: judged.verdict.word(),
         origin: origin(&runs, pending),
         links: reporter.links(&runs, until),
-        wait: wait.map_or_else(Wait::default, |wait| Wait {
+        wait: wait.map_or_else(PresentWait::default, |wait| PresentWait {
             waits_for: reporter.thing(wait),
             waits_at: names.short(wait.site),
             waits_ns: coroutine.waits.since.until(end).0,
@@ -224,7 +224,7 @@ fn end_of_run(coroutine: &Coroutine, end: Nanos) -> Nanos {
 }
 
 /// Returns the latest runs of the chain that ends at `last`, the oldest first.
-fn runs(last: Option<&Rc<Run>>) -> Vec<Rc<Run>> {
+fn runs(last: Option<&Rc<CausedRun>>) -> Vec<Rc<CausedRun>> {
     let mut runs: Vec<_> = std::iter::successors(last.cloned(), |run| {
         run.cause.as_ref().and_then(|cause| cause.run.clone())
     })
@@ -236,39 +236,39 @@ fn runs(last: Option<&Rc<Run>>) -> Vec<Rc<Run>> {
 
 /// Classifies the beginning of the chain. What the first coroutine waited for shows which outside
 /// event woke it.
-fn origin(runs: &[Rc<Run>], pending: Option<&Cause>) -> Origin {
+fn origin(runs: &[Rc<CausedRun>], pending: Option<&Cause>) -> ChainOrigin {
     let Some(first) = runs.first() else {
         return match pending.map(|cause| cause.by) {
-            Some(Waker::Thread(_)) => Origin::Thread,
-            Some(Waker::Coroutine(_)) => Origin::Earlier,
-            Some(Waker::Foreign) => Origin::Unknown,
-            None => Origin::NotRecorded,
+            Some(Waker::Thread(_)) => ChainOrigin::Thread,
+            Some(Waker::Coroutine(_)) => ChainOrigin::Earlier,
+            Some(Waker::Foreign) => ChainOrigin::Unknown,
+            None => ChainOrigin::NotRecorded,
         };
     };
     let waited = first.wait.map_or(WaitKind::Unknown, |wait| wait.wait);
     match (&first.cause, waited) {
-        (None, _) => Origin::NotRecorded,
-        (Some(cause), _) if cause.run.is_some() => Origin::Earlier,
-        (Some(cause), _) if matches!(cause.by, Waker::Coroutine(_)) => Origin::Earlier,
-        (Some(cause), _) if cause.by == Waker::Foreign => Origin::Unknown,
-        (_, WaitKind::Readable | WaitKind::Writable) => Origin::Fd,
-        (_, WaitKind::Timer) => Origin::Timer,
-        _ => Origin::Thread,
+        (None, _) => ChainOrigin::NotRecorded,
+        (Some(cause), _) if cause.run.is_some() => ChainOrigin::Earlier,
+        (Some(cause), _) if matches!(cause.by, Waker::Coroutine(_)) => ChainOrigin::Earlier,
+        (Some(cause), _) if cause.by == Waker::Foreign => ChainOrigin::Unknown,
+        (_, WaitKind::Readable | WaitKind::Writable) => ChainOrigin::Fd,
+        (_, WaitKind::Timer) => ChainOrigin::Timer,
+        _ => ChainOrigin::Thread,
     }
 }
 
 /// The coroutine that the user asks about, and whether the trace has it.
 #[derive(Clone, Copy, Debug)]
-pub struct Question {
+pub struct AskedCoroutine {
     id: u32,
     was_born: bool,
     largest: u32,
 }
 
-impl Question {
+impl AskedCoroutine {
     /// Creates a question about the coroutine `id`. No record has been seen yet.
     pub fn of(id: u32) -> Self {
-        Question {
+        AskedCoroutine {
             id,
             was_born: false,
             largest: 0,
@@ -285,7 +285,7 @@ impl Question {
 
     /// Says why there is no chain. The trace has `coroutines` coroutines.
     pub fn why_not(&self, coroutines: u64) -> String {
-        let Question { id, largest, .. } = self;
+        let AskedCoroutine { id, largest, .. } = self;
         let all = units::counted(coroutines, "coroutine");
         if self.was_born {
             format!("coroutine {id} had ended before the recording did")
@@ -303,7 +303,7 @@ struct Reporter<'a> {
 impl Reporter<'_> {
     /// Returns a link for each run. Each link counts its run only until the run made the next
     /// coroutine ready.
-    fn links(&self, runs: &[Rc<Run>], until: Nanos) -> Vec<CausalRun> {
+    fn links(&self, runs: &[Rc<CausedRun>], until: Nanos) -> Vec<CausalRun> {
         let ends = runs
             .iter()
             .skip(1)
@@ -315,7 +315,7 @@ impl Reporter<'_> {
             .collect()
     }
 
-    fn link(&self, run: &Run, end: Nanos) -> CausalRun {
+    fn link(&self, run: &CausedRun, end: Nanos) -> CausalRun {
         let since = run.wait.map(|wait| wait.at);
         let woken = run.cause.as_ref().map(|cause| cause.at);
         let ready = woken.map(|woken| woken.max(since.unwrap_or(woken)));
@@ -367,7 +367,7 @@ impl Reporter<'_> {
         })
     }
 
-    fn name(&self, run: &Run) -> String {
+    fn name(&self, run: &CausedRun) -> String {
         let given = self.names.called(&run.subject.name);
         given.unwrap_or_else(|| self.names.function(run.subject.spawn_site, ""))
     }
@@ -422,9 +422,9 @@ mod tests {
             name: String::new(),
             state: "",
             verdict: "",
-            origin: Origin::NotRecorded,
+            origin: ChainOrigin::NotRecorded,
             links: vec![link.clone(), link],
-            wait: Wait::default(),
+            wait: PresentWait::default(),
             closed: None,
             blocked: None,
             last_waker: None,

@@ -6,7 +6,7 @@ use std::io;
 use crate::evidence::blockers::{BlockedStep, BlockerLine, LineEnd};
 use crate::evidence::{blocker_text, missing_wakes};
 use crate::text::{self, Page, units};
-use crate::views::why::model::{CausalRun, Closed, Origin, Ready, Why};
+use crate::views::why::model::{CausalRun, ChainOrigin, Closed, Ready, Why};
 
 /// The column at which the description of a step begins.
 const INDENT: usize = 28;
@@ -37,14 +37,14 @@ pub fn page(page: &mut Page, why: &Why) -> io::Result<()> {
     page.line(&summary(why))
 }
 
-fn origin(origin: Origin) -> &'static str {
+fn origin(origin: ChainOrigin) -> &'static str {
     match origin {
-        Origin::Fd => "a descriptor that was ready",
-        Origin::Timer => "a timer that was due",
-        Origin::Thread => "a thread that ran no coroutine",
-        Origin::Unknown => "an unknown caller",
-        Origin::NotRecorded => "a run without a recorded cause",
-        Origin::Earlier => "a run with a cause that is no longer kept",
+        ChainOrigin::Fd => "a descriptor that was ready",
+        ChainOrigin::Timer => "a timer that was due",
+        ChainOrigin::Thread => "a thread that ran no coroutine",
+        ChainOrigin::Unknown => "an unknown caller",
+        ChainOrigin::NotRecorded => "a run without a recorded cause",
+        ChainOrigin::Earlier => "a run with a cause that is no longer kept",
     }
 }
 

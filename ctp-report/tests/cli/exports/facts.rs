@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ctp_trace::model::Activity;
+use ctp_trace::model::SpanActivity;
 use ctp_trace::record::{Act, Nanos, Place, Record, SiteId, ThreadEvent, Waker};
 use ctp_trace::verdict::THRESHOLD;
 use ctp_trace::{Completeness, Reader, TraceModel};
@@ -58,10 +58,10 @@ impl Facts {
             }
             if let Some(span) = model.consume(&record) {
                 match span.activity {
-                    Activity::Waiting(site, _) => {
+                    SpanActivity::Waiting(site, _) => {
                         facts.add_wait(&places, site, span.length());
                     }
-                    Activity::Running(_) => add(&mut facts.runs, span.length()),
+                    SpanActivity::Running(_) => add(&mut facts.runs, span.length()),
                 }
             }
         }

@@ -3,7 +3,7 @@
 use super::{Coroutine, suspend_of};
 use crate::histogram::Histogram;
 use crate::model::site::WaitSites;
-use crate::model::span::{Activity, Span};
+use crate::model::span::{Span, SpanActivity};
 use crate::record::{CoroutineKind, Event, EventKind, Nanos, WaitKind, Wake};
 use crate::verdict::wakes_since;
 
@@ -104,7 +104,7 @@ impl Coroutine {
             EventKind::Suspend if to.kind == EventKind::Death => {
                 totals.cancelled += 1;
                 self.waits.cancel(from, to.at, places);
-                Activity::Waiting(from.site, from.wait)
+                SpanActivity::Waiting(from.site, from.wait)
             }
             EventKind::Suspend => self.resume(from, to, places),
             EventKind::Run => self.pause(from.at.until(to.at), places, totals),
@@ -118,7 +118,7 @@ impl Coroutine {
     }
 
     #[inline]
-    fn resume(&mut self, from: &Event, run: &Event, places: &mut WaitSites) -> Activity {
+    fn resume(&mut self, from: &Event, run: &Event, places: &mut WaitSites) -> SpanActivity {
         let may_go_on = self.may_be_polled_without_wake(from);
         self.waits.resume(from, run, may_go_on, places);
         // The recorder reads the wake word only from time to time, but a lane has each call of `wake()`.
@@ -128,7 +128,7 @@ impl Coroutine {
         if let Some(call) = self.wakes.call {
             self.waits.count_waker(&call, places);
         }
-        Activity::Waiting(from.site, from.wait)
+        SpanActivity::Waiting(from.site, from.wait)
     }
 
     /// Whether the run after this suspend may be a poll without a wake. Usually, a future whose runtime
@@ -146,11 +146,16 @@ impl Coroutine {
     }
 
     #[inline]
-    fn pause(&mut self, length: Nanos, places: &mut WaitSites, totals: &mut Totals) -> Activity {
+    fn pause(
+        &mut self,
+        length: Nanos,
+        places: &mut WaitSites,
+        totals: &mut Totals,
+    ) -> SpanActivity {
         let after = self.waits.pause(length, places);
         if after.is_none() {
             totals.first_runs.add(length);
         }
-        Activity::Running(after)
+        SpanActivity::Running(after)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::InspectedProcess;
-use super::evidence::{Leaf, leaves};
+use super::evidence::{InnermostFuture, leaves};
 use crate::record::{
     AwaitStack, AwaitStackId, CoroutineId, InspectedTask, Nanos, Resource, TaskId, TaskKind,
     TaskOwner, TaskState,
@@ -103,7 +103,7 @@ impl Blocked {
             .map(|leaf| (leaf, blockers(process, holders, leaf, task)));
         let of_leaves: Vec<_> = of_leaves.collect();
         let has_other = of_leaves.iter().any(|(_, blockers)| blockers.is_none());
-        if has_other && leaves.iter().any(Leaf::is_running_timer) {
+        if has_other && leaves.iter().any(InnermostFuture::is_running_timer) {
             return;
         }
         // Another branch may let the task continue. So only locks count, and nothing is certain.
@@ -178,7 +178,7 @@ impl Blocked {
 fn blockers(
     process: &InspectedProcess,
     holders: &LockHolders,
-    leaf: &Leaf,
+    leaf: &InnermostFuture,
     waiter: &InspectedTask,
 ) -> Option<(Vec<TaskId>, bool)> {
     let resource = leaf.wait?.resource;
@@ -191,7 +191,7 @@ fn blockers(
     (!ids.is_empty()).then_some((ids, is_exclusive))
 }
 
-fn is_lock(leaf: &Leaf) -> bool {
+fn is_lock(leaf: &InnermostFuture) -> bool {
     leaf.wait.is_some_and(|wait| {
         matches!(
             wait.resource,

@@ -36,7 +36,7 @@ pub struct JudgedTask<'m> {
 }
 
 /// An innermost future of a task.
-pub(super) struct Leaf<'t> {
+pub(super) struct InnermostFuture<'t> {
     frame: &'t AwaitFrame,
     /// What the future waits for, if known.
     pub(super) wait: Option<&'t TaskWait>,
@@ -44,7 +44,7 @@ pub(super) struct Leaf<'t> {
     is_of_timeout: bool,
 }
 
-impl Leaf<'_> {
+impl InnermostFuture<'_> {
     /// Whether the future has registered a waker. A future that may be meant to wait forever needs none.
     fn has_waker(&self) -> Option<bool> {
         if self.frame.may_wait_forever {
@@ -204,7 +204,11 @@ impl InspectedProcess {
     /// How long the task's earliest timer had been due at the last inspection. Only timers that wake the
     /// task count. `None` unless the timer was already due at the first inspection that found the task as
     /// it is now. `None` also for a core file, which does not say when it was written.
-    fn overdue(&self, known: &Inspected<InspectedTask>, leaves: &[Leaf]) -> Option<Nanos> {
+    fn overdue(
+        &self,
+        known: &Inspected<InspectedTask>,
+        leaves: &[InnermostFuture],
+    ) -> Option<Nanos> {
         if self.is_core_file() {
             return None;
         }
@@ -315,7 +319,10 @@ pub fn innermost(stack: &AwaitStack) -> Vec<usize> {
 }
 
 /// The innermost futures of a task.
-pub(super) fn leaves<'t>(task: &'t InspectedTask, stack: Option<&'t AwaitStack>) -> Vec<Leaf<'t>> {
+pub(super) fn leaves<'t>(
+    task: &'t InspectedTask,
+    stack: Option<&'t AwaitStack>,
+) -> Vec<InnermostFuture<'t>> {
     let Some(stack) = stack else {
         return Vec::new();
     };
@@ -325,7 +332,7 @@ pub(super) fn leaves<'t>(task: &'t InspectedTask, stack: Option<&'t AwaitStack>)
         .map(|at| {
             let wait = task.waits.iter().find(|wait| wait.frame as usize == *at);
             let is_timer = wait.is_some_and(|wait| matches!(wait.resource, Resource::Timer(_)));
-            Leaf {
+            InnermostFuture {
                 frame: &stack.frames[*at],
                 wait,
                 is_of_timeout: is_timer && 1 < frames.len() && is_in_timeout(stack, *at),
@@ -349,7 +356,11 @@ fn is_unknown(frame: &AwaitFrame) -> bool {
     frame.name.is_empty() || frame.name.contains("dyn ")
 }
 
-fn leaf_evidence(task: &InspectedTask, leaves: &[Leaf], holders: &LockHolders) -> LeafEvidence {
+fn leaf_evidence(
+    task: &InspectedTask,
+    leaves: &[InnermostFuture],
+    holders: &LockHolders,
+) -> LeafEvidence {
     if task.kind == TaskKind::Blocking {
         return LeafEvidence::MayWaitForever;
     }
@@ -357,7 +368,7 @@ fn leaf_evidence(task: &InspectedTask, leaves: &[Leaf], holders: &LockHolders) -
         return LeafEvidence::Unknown;
     }
     let awaited = leaves.iter().filter(|leaf| !leaf.is_of_timeout);
-    let awaited: Vec<&Leaf> = awaited.collect();
+    let awaited: Vec<&InnermostFuture> = awaited.collect();
     if awaited.iter().all(|leaf| leaf.frame.may_wait_forever) {
         return LeafEvidence::MayWaitForever;
     }

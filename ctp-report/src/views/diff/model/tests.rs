@@ -4,8 +4,8 @@ use ctp_trace::record::Nanos;
 
 use super::*;
 use crate::views::diff::matching;
-use crate::views::diff::profile::About;
-use crate::views::diff::sample::{Random, Sampled};
+use crate::views::diff::profile::ProfileFacts;
+use crate::views::diff::sample::{Random, SampledDuration};
 use crate::views::diff::significance::Difference;
 
 const LEAST: LeastChange = LeastChange {
@@ -18,10 +18,10 @@ const DURATION: Nanos = Nanos(1_000_000_000);
 /// A trace with this many sites, and this many waits at each. A wait takes 0.5 to 1.5 ms; at site 7, `percent` of that.
 fn profile(sites: u32, waits: u64, percent: u64, random: &mut Random) -> Profile {
     let sites = (0..sites).map(|line| {
-        let identity = Identity {
+        let identity = SiteIdentity {
             function: format!("site_{line}"),
             line: Some(line),
-            ..Identity::default()
+            ..SiteIdentity::default()
         };
         let mut series = Series::new();
         for number in 0..waits {
@@ -32,15 +32,15 @@ fn profile(sites: u32, waits: u64, percent: u64, random: &mut Random) -> Profile
             } else {
                 usual
             };
-            series.add_wait(Sampled { at_ns, length_ns });
+            series.add_wait(SampledDuration { at_ns, length_ns });
         }
         (identity, series)
     });
     Profile {
         sites: sites.collect(),
-        about: About {
+        about: ProfileFacts {
             duration: DURATION,
-            ..About::default()
+            ..ProfileFacts::default()
         },
     }
 }
@@ -92,7 +92,7 @@ fn busy_profile(percent: u64, random: &mut Random) -> Profile {
         let mut busy = Series::new();
         for sampled in series.sample.by_time() {
             let length_ns = sampled.length_ns * longer / 100;
-            busy.add_wait(Sampled {
+            busy.add_wait(SampledDuration {
                 length_ns,
                 ..sampled
             });

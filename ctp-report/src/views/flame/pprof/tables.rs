@@ -7,7 +7,7 @@ use ctp_trace::record::{Module, ProcessId};
 use crate::load::Model;
 use crate::output::protobuf::Message;
 use crate::text::{self, units};
-use crate::views::flame::samples::Frame;
+use crate::views::flame::samples::SampledFrame;
 
 /// Fields of a `Profile`.
 const MAPPING: u64 = 3;
@@ -49,7 +49,7 @@ pub struct Tables<'m> {
     model: &'m Model,
     texts: HashMap<String, u64>,
     functions: HashMap<(String, Option<String>), u64>,
-    locations: HashMap<Frame, u64>,
+    locations: HashMap<SampledFrame, u64>,
     /// The numbers of mappings, by their position in the trace.
     mappings: HashMap<usize, u64>,
     /// The encoded functions, locations and mappings.
@@ -86,7 +86,7 @@ impl<'m> Tables<'m> {
     }
 
     /// The number of a location.
-    pub fn location(&mut self, frame: &Frame) -> u64 {
+    pub fn location(&mut self, frame: &SampledFrame) -> u64 {
         if let Some(number) = self.locations.get(frame) {
             return *number;
         }
@@ -116,7 +116,7 @@ impl<'m> Tables<'m> {
         }
     }
 
-    fn function(&mut self, frame: &Frame) -> u64 {
+    fn function(&mut self, frame: &SampledFrame) -> u64 {
         let key = (frame.function.clone(), frame.file.clone());
         if let Some(number) = self.functions.get(&key) {
             return *number;

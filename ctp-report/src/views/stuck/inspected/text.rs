@@ -14,7 +14,7 @@ use crate::evidence::inspected::site::{StackSite, suspension};
 use crate::evidence::inspected::threads::ThreadStack;
 use crate::evidence::inspected::words as resources;
 use crate::evidence::inspected::{owners, wakers};
-use crate::findings::gate::Status;
+use crate::findings::gate::ReportStatus;
 use crate::names::source::{self, paths};
 use crate::text::{self, Page, units};
 use crate::views::stuck::text::items;
@@ -26,12 +26,12 @@ const MAX_WAITING: usize = 20;
 pub fn page(
     page: &mut Page,
     findings: &Findings,
-    (status, view): (&Status, &StuckView),
+    (status, view): (&ReportStatus, &StuckView),
 ) -> io::Result<()> {
     let nothing = match status {
-        Status::CheckFailed => None,
-        Status::Fine => Some("Nothing looks stuck.".to_owned()),
-        Status::Incomplete(why) => Some(text::capitalized(why) + "."),
+        ReportStatus::CheckFailed => None,
+        ReportStatus::Fine => Some("Nothing looks stuck.".to_owned()),
+        ReportStatus::Incomplete(why) => Some(text::capitalized(why) + "."),
     };
     if let Some(nothing) = nothing {
         page.sentence("", "", &nothing)?;

@@ -22,7 +22,7 @@ pub fn collect(mut reader: Reader<'_>, selection: &ShownRows, scale: &Scale) -> 
     let rows: Vec<Row> = rows.collect();
     let places = members.iter().map(|member| member.id).zip(0..).collect();
     let awaited = vec![None; rows.len()];
-    let mut table = Table {
+    let mut table = RowTable {
         rows,
         places,
         awaited,
@@ -39,7 +39,7 @@ pub fn collect(mut reader: Reader<'_>, selection: &ShownRows, scale: &Scale) -> 
 }
 
 /// The rows, and the indexes to find the row of a record.
-struct Table {
+struct RowTable {
     rows: Vec<Row>,
     places: HashMap<CoroutineId, usize>,
     /// The resource number that each row waits for. Kept in a list of its own, because every
@@ -48,7 +48,7 @@ struct Table {
     arrows: Arrows,
 }
 
-impl Table {
+impl RowTable {
     fn take(&mut self, record: &Record, scale: &Scale) {
         match record {
             Record::Event(event) => {
@@ -106,7 +106,7 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use super::super::marks::{By, Marks, RowMark};
+    use super::super::marks::{MarkAuthor, Marks, RowMark};
     use super::super::{ObservedPopulation, Piece, PieceKind, alive, pick};
     use super::*;
     use ctp_trace::record::{
@@ -218,7 +218,7 @@ mod tests {
             ],
             0,
         );
-        let by = Some(By { tid: 9, site });
+        let by = Some(MarkAuthor { tid: 9, site });
         let at = Nanos(70);
         assert_eq!(
             (when(&row.wakes), when(&row.closes)),

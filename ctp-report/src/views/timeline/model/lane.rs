@@ -5,7 +5,7 @@ use ctp_trace::verdict::Verdict;
 
 use super::marks::{Marks, RowMark};
 use super::row::Row;
-use super::track::{Piece, PieceKind, Track};
+use super::track::{Piece, PieceKind, PieceTrack};
 use crate::time_scale::Scale;
 
 /// How a bar is drawn.
@@ -56,13 +56,16 @@ pub struct Bar {
 }
 
 /// Returns the marks outside of merged pieces. A merged piece is only a shade, which marks would hide.
-pub fn visible_marks<'a>(marks: &'a Marks, track: &'a Track) -> impl Iterator<Item = RowMark> + 'a {
+pub fn visible_marks<'a>(
+    marks: &'a Marks,
+    track: &'a PieceTrack,
+) -> impl Iterator<Item = RowMark> + 'a {
     let all = marks.all().iter().copied();
     all.filter(|mark| track.distinguishes(mark.at))
 }
 
 /// Returns the visible wakes. The latest wake is always visible, because it matters most.
-pub fn wakes(row: &Row, track: &Track, scale: &Scale) -> Vec<RowMark> {
+pub fn wakes(row: &Row, track: &PieceTrack, scale: &Scale) -> Vec<RowMark> {
     let mut wakes: Vec<RowMark> = visible_marks(&row.wakes, track).collect();
     wakes.extend(latest_wake(row, scale));
     wakes.dedup_by_key(|mark| scale.x(mark.at));
@@ -87,7 +90,7 @@ pub fn open(row: &Row, scale: &Scale) -> Option<Bar> {
 }
 
 /// The bars of a track.
-pub fn bars(track: &Track, scale: &Scale) -> Vec<Bar> {
+pub fn bars(track: &PieceTrack, scale: &Scale) -> Vec<Bar> {
     let pieces = track.pieces().iter();
     pieces
         .map(|piece| bar(piece, style_of(piece), scale))

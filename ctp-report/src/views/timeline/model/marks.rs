@@ -2,7 +2,7 @@
 
 use ctp_trace::record::{Nanos, SiteId};
 
-use super::track::Track;
+use super::track::PieceTrack;
 use crate::time_scale::Scale;
 
 /// A marked moment.
@@ -11,12 +11,12 @@ pub struct RowMark {
     /// The moment.
     pub at: Nanos,
     /// The thread that caused the mark, if recorded.
-    pub by: Option<By>,
+    pub by: Option<MarkAuthor>,
 }
 
 /// A thread at a place of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct By {
+pub struct MarkAuthor {
     /// The thread id.
     pub tid: u64,
     /// The place, or 0 if unknown.
@@ -55,7 +55,7 @@ impl Marks {
 
     /// Adds the next mark, unless it lies outside of the shown time or too close to another mark.
     /// Beyond the limit, marks in merged pieces of the track are dropped first.
-    pub fn add(&mut self, mark: RowMark, scale: &Scale, track: &Track) {
+    pub fn add(&mut self, mark: RowMark, scale: &Scale, track: &PieceTrack) {
         let distance = self.all.last().map(|last| last.at.0.abs_diff(mark.at.0));
         if !scale.has(mark.at) || distance.is_some_and(|distance| distance < self.separate) {
             return;
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn many_marks_are_thinned_out() {
         let (scale, mut marks) = (Scale::new(Nanos(0), Nanos(1_000_000)), Marks::new(100));
-        let track = Track::new(1_000_000, 0, 100);
+        let track = PieceTrack::new(1_000_000, 0, 100);
         (0..1_000_000).for_each(|at| marks.add(mark(at), &scale, &track));
         assert!(marks.is_thinned() && (20..=100).contains(&marks.all().len()));
         assert!(marks.all().windows(2).all(|two| two[0].at < two[1].at));
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn marks_in_merged_pieces_are_dropped_first() {
         let scale = Scale::new(Nanos(0), Nanos(1_000_000));
-        let (mut marks, mut track) = (Marks::new(100), Track::new(1_000_000, 50, 100));
+        let (mut marks, mut track) = (Marks::new(100), PieceTrack::new(1_000_000, 50, 100));
         let run = |from, to, thread| Piece {
             from: Nanos(from),
             to: Nanos(to),

@@ -16,7 +16,7 @@ const MAX_KEPT: usize = 200;
 
 /// A coroutine that may be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct RowCandidate {
     /// The coroutine's id.
     pub id: CoroutineId,
     /// The coroutine's process.
@@ -45,7 +45,7 @@ pub struct EndedAtSite {
     /// How many coroutines ended there.
     pub count: u64,
     /// The longest-lived of these, unsorted.
-    pub longest: Vec<Member>,
+    pub longest: Vec<RowCandidate>,
 }
 
 /// All coroutines and threads that a pass over the trace has seen.
@@ -114,17 +114,17 @@ impl ObservedPopulation {
 }
 
 impl EndedAtSite {
-    fn add(&mut self, member: Member) {
+    fn add(&mut self, member: RowCandidate) {
         self.count += 1;
         self.longest.push(member);
         if 2 * MAX_KEPT <= self.longest.len() {
-            self.longest.sort_by_key(Member::rank);
+            self.longest.sort_by_key(RowCandidate::rank);
             self.longest.truncate(MAX_KEPT);
         }
     }
 }
 
-impl Member {
+impl RowCandidate {
     /// The sort key: the longest first. What counts is the time in the present state if the verdict
     /// is worse than WAITING, or else the lifetime.
     pub fn rank(&self) -> (std::cmp::Reverse<Nanos>, CoroutineId) {
@@ -143,7 +143,7 @@ impl Member {
 }
 
 /// Returns the live coroutines with their verdicts.
-pub fn alive(trace_model: &TraceModel, threshold: Nanos) -> Vec<Member> {
+pub fn alive(trace_model: &TraceModel, threshold: Nanos) -> Vec<RowCandidate> {
     evidence::members(trace_model, threshold)
         .map(|(coroutine, judgement)| {
             let end = trace_model.end_of(coroutine.process);
@@ -162,9 +162,9 @@ fn member(
     coroutine: &Coroutine,
     until: Nanos,
     (verdict, fact): (Verdict, Fact),
-) -> Member {
+) -> RowCandidate {
     let (_, since) = coroutine.state();
-    Member {
+    RowCandidate {
         id: coroutine.id,
         process: coroutine.process,
         name: coroutine.name,

@@ -3,9 +3,9 @@
 use ctp_trace::record::{Close, Event, EventKind, Nanos, SiteId, ThreadEvent, Wake, WakeCall};
 use ctp_trace::verdict::Verdict;
 
-use super::marks::{By, Marks, RowMark};
-use super::population::Member;
-use super::track::{Piece, PieceKind, Track};
+use super::marks::{MarkAuthor, Marks, RowMark};
+use super::population::RowCandidate;
+use super::track::{Piece, PieceKind, PieceTrack};
 use crate::time_scale::{Scale, UNITS};
 
 /// The maximum number of pieces of all rows together, zoomed out and zoomed in, and of a single
@@ -25,11 +25,11 @@ const TWO_PIXELS: u64 = UNITS / 450;
 #[derive(Clone, Debug)]
 pub struct Row {
     /// The coroutine.
-    pub member: Member,
+    pub member: RowCandidate,
     /// The activities for the zoomed-out picture.
-    pub far: Track,
+    pub far: PieceTrack,
     /// The activities for the zoomed-in picture.
-    pub near: Track,
+    pub near: PieceTrack,
     /// The last activity, if the coroutine never ended.
     pub open: Option<Piece>,
     /// When the coroutine was woken.
@@ -45,7 +45,7 @@ pub struct Row {
     /// The coroutine's wake word at the end.
     pub wake: Option<Wake>,
     /// The latest recorded `wake()` call: the wake count with this call, and the caller.
-    pub called: Option<(u32, By)>,
+    pub called: Option<(u32, MarkAuthor)>,
     /// The closing of the resource that the coroutine waits for at the end.
     pub lost: Option<RowMark>,
     last: Option<Event>,
@@ -56,15 +56,15 @@ pub struct Row {
 
 impl Row {
     /// Creates an empty row for a coroutine. `rows` is the number of all rows, which share the limits.
-    pub fn new(member: &Member, scale: &Scale, rows: usize) -> Self {
+    pub fn new(member: &RowCandidate, scale: &Scale, rows: usize) -> Self {
         let (length, room) = (scale.length(), |all: usize| (all / rows).min(MAX_PIECES));
         let marks = (MARKS / rows).min(MAX_MARKS);
         let two_pixels = u128::from(length) * u128::from(TWO_PIXELS) / u128::from(UNITS);
         let two_pixels = u64::try_from(two_pixels).unwrap_or(u64::MAX);
         Row {
             member: member.clone(),
-            far: Track::new(length, two_pixels, room(FAR)),
-            near: Track::new(length, 0, room(NEAR)),
+            far: PieceTrack::new(length, two_pixels, room(FAR)),
+            near: PieceTrack::new(length, 0, room(NEAR)),
             open: None,
             wakes: Marks::new(marks),
             closes: Marks::new(marks),
@@ -89,7 +89,7 @@ impl Row {
     }
 
     /// The activities for the zoomed-out picture, and for the zoomed-in picture if that shows more.
-    pub fn tracks(&self) -> impl Iterator<Item = &Track> {
+    pub fn tracks(&self) -> impl Iterator<Item = &PieceTrack> {
         let has_more = self.far.pieces() != self.near.pieces();
         [&self.far]
             .into_iter()
@@ -214,6 +214,6 @@ fn mark(thread_event: &ThreadEvent, site: SiteId) -> RowMark {
     let tid = thread_event.tid;
     RowMark {
         at: thread_event.at,
-        by: Some(By { tid, site }),
+        by: Some(MarkAuthor { tid, site }),
     }
 }

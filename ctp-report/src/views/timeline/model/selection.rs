@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ctp_trace::record::{CoroutineId, Nanos, SiteId};
 use ctp_trace::verdict::Verdict;
 
-use super::population::{Member, ObservedPopulation};
+use super::population::{ObservedPopulation, RowCandidate};
 use crate::time_scale::Scale;
 
 /// Up to this many coroutines, all are shown. More are grouped and sampled.
@@ -39,8 +39,8 @@ pub struct RowGroup {
     /// The longest time that a coroutine has been in its state.
     pub longest: Nanos,
     /// The shown coroutines: first the crashed coroutine, then the others in the order of
-    /// [`Member::rank`].
-    pub members: Vec<Member>,
+    /// [`RowCandidate::rank`].
+    pub members: Vec<RowCandidate>,
 }
 
 /// The shown coroutines, and the number of all coroutines.
@@ -55,7 +55,7 @@ pub struct ShownRows {
     /// How many groups are not shown, and the number of coroutines in these.
     pub left_out: (u64, u64),
     /// Coroutines without a row, at most [`MAX_HIDDEN`], in the order of the groups.
-    pub hidden: Vec<Member>,
+    pub hidden: Vec<RowCandidate>,
 }
 
 impl ShownRows {
@@ -79,7 +79,7 @@ impl ShownRows {
 
 /// Selects among the coroutines that lived in the shown time. The crashed coroutine is always shown.
 pub fn pick(
-    alive: impl IntoIterator<Item = Member>,
+    alive: impl IntoIterator<Item = RowCandidate>,
     observed: ObservedPopulation,
     scale: &Scale,
     crashed: Option<CoroutineId>,
@@ -102,7 +102,7 @@ pub fn pick(
     sample(groups.into_values().collect(), crashed)
 }
 
-fn put(groups: &mut BTreeMap<(Verdict, SiteId), RowGroup>, member: Member) {
+fn put(groups: &mut BTreeMap<(Verdict, SiteId), RowGroup>, member: RowCandidate) {
     let key = (member.verdict, member.site);
     let group = groups.entry(key).or_insert_with(|| RowGroup {
         site: member.site,
@@ -124,7 +124,7 @@ fn put(groups: &mut BTreeMap<(Verdict, SiteId), RowGroup>, member: Member) {
 fn sample(mut groups: Vec<RowGroup>, crashed: Option<CoroutineId>) -> ShownRows {
     let total = groups.iter().map(|group| group.count).sum();
     let grouped = MAX_UNGROUPED < total;
-    let is_other = |member: &Member| Some(member.id) != crashed;
+    let is_other = |member: &RowCandidate| Some(member.id) != crashed;
     groups.sort_by_key(|group| {
         let others = group.members.iter().all(is_other);
         (
@@ -162,7 +162,7 @@ fn sample(mut groups: Vec<RowGroup>, crashed: Option<CoroutineId>) -> ShownRows 
 
 /// Keeps a member of each group, then as many as the group should have, then as many as fit. The
 /// worst groups come first. Returns the other members.
-fn cut(groups: &mut [RowGroup]) -> Vec<Member> {
+fn cut(groups: &mut [RowGroup]) -> Vec<RowCandidate> {
     let mut kept = vec![1; groups.len()];
     let mut room = MAX_ROWS.saturating_sub(groups.len());
     for is_full in [false, true] {
@@ -192,7 +192,7 @@ mod tests {
     use ctp_trace::verdict::Fact;
 
     fn group(verdict: Verdict, site: u32, count: u32) -> RowGroup {
-        let member = |i: u32| Member {
+        let member = |i: u32| RowCandidate {
             id: CoroutineId(1_000 * site + i),
             process: ProcessId(1),
             name: NameId::default(),

@@ -37,7 +37,7 @@ pub enum PieceKind {
 
 /// The pieces of a row, by time.
 #[derive(Clone, Debug)]
-pub struct Track {
+pub struct PieceTrack {
     pieces: Vec<Piece>,
     /// Adjacent pieces are merged while together they are shorter than this number of nanoseconds.
     grain: u64,
@@ -45,11 +45,11 @@ pub struct Track {
     room: usize,
 }
 
-impl Track {
+impl PieceTrack {
     /// Creates an empty track for a time axis of this length. Keeps at most `room` pieces. Pieces
     /// shorter than `grain` nanoseconds are always merged.
     pub fn new(length: u64, grain: u64, room: usize) -> Self {
-        Track {
+        PieceTrack {
             pieces: Vec::new(),
             grain,
             length,
@@ -145,7 +145,7 @@ mod tests {
     // CT-19
     #[test]
     fn few_pieces_are_kept_unchanged() {
-        let mut track = Track::new(1_000, 0, 16);
+        let mut track = PieceTrack::new(1_000, 0, 16);
         track.push(Piece::new(0, 10, PieceKind::Born));
         track.push(Piece::new(10, 11, PieceKind::Runs(7)));
         track.push(Piece::new(11, 12, PieceKind::Runs(7)));
@@ -161,7 +161,7 @@ mod tests {
     // CT-19: a row is bounded however long the trace is, and keeps all time and losses
     #[test]
     fn many_pieces_are_merged_up_to_the_limit() {
-        let mut track = Track::new(3_000_000, 0, 100);
+        let mut track = PieceTrack::new(3_000_000, 0, 100);
         for i in 0..1_000_000 {
             track.push(Piece::new(3 * i, 3 * i + 1, PieceKind::Runs(7)));
             track.push(Piece::new(3 * i + 1, 3 * i + 3, WAIT));
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn rows_of_a_damaged_trace_are_bounded() {
         let scale = Scale::new(Nanos(0), Nanos(u64::MAX));
-        let mut track = Track::new(scale.length(), 0, 16);
+        let mut track = PieceTrack::new(scale.length(), 0, 16);
         for tid in 0..100 {
             track.push(Piece::new(0, scale.to.0, PieceKind::Runs(tid)));
         }
@@ -192,7 +192,7 @@ mod tests {
     // CT-19: a long piece between short pieces is kept
     #[test]
     fn long_waits_are_never_merged() {
-        let mut track = Track::new(10_000, 100, 1_000);
+        let mut track = PieceTrack::new(10_000, 100, 1_000);
         for i in 0..10 {
             track.push(Piece::new(i, i + 1, PieceKind::Runs(i)));
         }

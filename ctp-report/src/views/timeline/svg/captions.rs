@@ -8,7 +8,7 @@ use crate::evidence::{blocker_text, blockers, leaf_wait, missing_wakes, resource
 use crate::findings::crash::Crash;
 use crate::names::Label;
 use crate::text::units::{counted, duration, duration_ns, grouped, moment};
-use crate::views::timeline::model::{By, Member, Piece, PieceKind, Row, RowMark};
+use crate::views::timeline::model::{MarkAuthor, Piece, PieceKind, Row, RowCandidate, RowMark};
 
 /// The style class for a verdict.
 pub fn class(verdict: Verdict) -> &'static str {
@@ -22,7 +22,7 @@ pub fn class(verdict: Verdict) -> &'static str {
 }
 
 /// The style class of a coroutine's labels.
-pub fn row_class(chart: &TimelineChart, member: &Member) -> &'static str {
+pub fn row_class(chart: &TimelineChart, member: &RowCandidate) -> &'static str {
     match chart.crash_of(member) {
         Some(_) => "bad",
         None => class(member.verdict),
@@ -30,7 +30,7 @@ pub fn row_class(chart: &TimelineChart, member: &Member) -> &'static str {
 }
 
 /// Describes the crash.
-pub fn crash(crash: &Crash, member: &Member) -> String {
+pub fn crash(crash: &Crash, member: &RowCandidate) -> String {
     let at = moment(member.until);
     let tid = crash.tid.map(|tid| format!(" on thread {tid}"));
     format!(
@@ -41,7 +41,7 @@ pub fn crash(crash: &Crash, member: &Member) -> String {
 }
 
 /// The name of a coroutine, or the function if the program gave no name.
-pub fn name(chart: &TimelineChart, member: &Member) -> String {
+pub fn name(chart: &TimelineChart, member: &RowCandidate) -> String {
     let name = chart
         .names
         .called(chart.model.trace_model.name(member.name));
@@ -49,13 +49,13 @@ pub fn name(chart: &TimelineChart, member: &Member) -> String {
 }
 
 /// The function in which the coroutine is, or its name.
-pub fn function(chart: &TimelineChart, member: &Member) -> String {
+pub fn function(chart: &TimelineChart, member: &RowCandidate) -> String {
     let name = chart.model.trace_model.name(member.name);
     chart.names.function(member.site, name)
 }
 
 /// The label at the right end of a row.
-pub fn end(member: &Member) -> String {
+pub fn end(member: &RowCandidate) -> String {
     let age = duration(member.since.until(member.until));
     match member.verdict {
         Verdict::Over if member.fact == Fact::Cancelled => "cancelled".to_owned(),
@@ -69,7 +69,7 @@ pub fn end(member: &Member) -> String {
 }
 
 /// The label of an activity that never ended.
-pub fn open(chart: &TimelineChart, member: &Member, piece: &Piece) -> String {
+pub fn open(chart: &TimelineChart, member: &RowCandidate, piece: &Piece) -> String {
     let what = match (member.verdict, member.fact) {
         (Verdict::Unknown, _) => "unknown",
         (_, Fact::NoWaker) => "no waker left",
@@ -93,14 +93,14 @@ pub fn open(chart: &TimelineChart, member: &Member, piece: &Piece) -> String {
 }
 
 /// The tooltip of an activity that never ended, with the blockers.
-pub fn open_with_blockers(chart: &TimelineChart, member: &Member, piece: &Piece) -> String {
+pub fn open_with_blockers(chart: &TimelineChart, member: &RowCandidate, piece: &Piece) -> String {
     let mut message = vec![open(chart, member, piece)];
     message.extend(blocker_lines(chart, member));
     message.join("\n")
 }
 
 /// Describes what blocks a coroutine at the end, what the blockers do, and why that is not certain.
-fn blocker_lines(chart: &TimelineChart, member: &Member) -> Vec<String> {
+fn blocker_lines(chart: &TimelineChart, member: &RowCandidate) -> Vec<String> {
     let (blocks, coroutine) = (chart.blocks, chart.model.trace_model.get(member.id));
     let (Some(block), Some(coroutine)) = (blocks.of(member.id), coroutine) else {
         return Vec::new();
@@ -205,7 +205,7 @@ pub fn row(chart: &TimelineChart, row: &Row) -> String {
     message.join("\n")
 }
 
-fn verdict(member: &Member) -> String {
+fn verdict(member: &RowCandidate) -> String {
     let sure = match member.verdict.confidence() {
         Confidence::Likely => " (likely)",
         _ => "",
@@ -218,7 +218,7 @@ fn verdict(member: &Member) -> String {
     }
 }
 
-fn place(chart: &TimelineChart, member: &Member) -> String {
+fn place(chart: &TimelineChart, member: &RowCandidate) -> String {
     let at = chart
         .names
         .at(member.site)
@@ -234,7 +234,7 @@ pub fn closed(chart: &TimelineChart, mark: &RowMark) -> String {
 }
 
 /// Describes a thread and a place: `thread 7 in Reactor::dispatch, src/reactor.rs:127`.
-pub fn by(chart: &TimelineChart, by: &By) -> String {
+pub fn by(chart: &TimelineChart, by: &MarkAuthor) -> String {
     let label = missing_wakes::caller(chart.model, chart.names, by.site);
     let function = label.and_then(|label| label.function.as_ref());
     let function = function

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{TimelineChart, captions};
 use crate::text::units::grouped;
 use crate::text::{self, NumberedTexts};
-use crate::views::timeline::model::Member;
+use crate::views::timeline::model::RowCandidate;
 
 /// How many characters a text may have.
 const MAX_COLUMNS: usize = 120;
@@ -50,7 +50,7 @@ pub fn message(chart: &TimelineChart) -> Option<String> {
 }
 
 impl Hidden {
-    fn add(&mut self, chart: &TimelineChart, member: &Member) {
+    fn add(&mut self, chart: &TimelineChart, member: &RowCandidate) {
         let at = chart.names.at(member.site).unwrap_or_default();
         let place = chart.names.short(member.site).unwrap_or_default();
         let texts = [

@@ -11,7 +11,7 @@ use crate::text;
 use crate::text::xml::escape;
 use crate::time_scale::UNITS;
 use crate::views::timeline::model::{
-    self, Bar, BarStyle, By, Member, PieceKind, Row, RowMark, Track,
+    self, Bar, BarStyle, MarkAuthor, PieceKind, PieceTrack, Row, RowCandidate, RowMark,
 };
 
 /// How many characters the name, id and place may have together, and the place if the name is long.
@@ -125,7 +125,7 @@ fn lane(chart: &TimelineChart, row: &Row, style: &Style, y: u64) -> String {
 }
 
 /// The class of the mark at the end of a coroutine.
-fn death(member: &Member) -> &'static str {
+fn death(member: &RowCandidate) -> &'static str {
     match member.fact {
         Fact::Cancelled => "cancelled",
         _ => "death",
@@ -133,7 +133,7 @@ fn death(member: &Member) -> &'static str {
 }
 
 /// Draws the crash of the coroutine, if in the shown time.
-fn crash(chart: &TimelineChart, member: &Member, height: u64) -> String {
+fn crash(chart: &TimelineChart, member: &RowCandidate, height: u64) -> String {
     let crash = chart.crash_of(member);
     let Some(crash) = crash.filter(|_| chart.scale.has(member.until)) else {
         return String::new();
@@ -144,7 +144,7 @@ fn crash(chart: &TimelineChart, member: &Member, height: u64) -> String {
 }
 
 /// Draws bars, and the marks above and below.
-fn layer(chart: &TimelineChart, row: &Row, track: &Track, style: &Style) -> String {
+fn layer(chart: &TimelineChart, row: &Row, track: &PieceTrack, style: &Style) -> String {
     let (height, mark) = (style.lane(), style.lane() / 3);
     let scale = &chart.scale;
     let bars = bars(chart, &bars_of(chart, track), style);
@@ -156,7 +156,7 @@ fn layer(chart: &TimelineChart, row: &Row, track: &Track, style: &Style) -> Stri
 /// Draws the wakes by waker, each with a tooltip. Wakers beyond the limit share marks without a
 /// tooltip.
 fn wakes(chart: &TimelineChart, all: &[RowMark], height: u64) -> String {
-    let mut wakers: BTreeMap<Option<By>, Vec<u64>> = BTreeMap::new();
+    let mut wakers: BTreeMap<Option<MarkAuthor>, Vec<u64>> = BTreeMap::new();
     for mark in all {
         let has_room = wakers.len() < MAX_WAKERS || wakers.contains_key(&mark.by);
         let by = mark.by.filter(|_| has_room);
@@ -197,7 +197,7 @@ fn marks_with_tooltip(class: &str, places: &[u64], height: u64, tooltip: &str) -
 }
 
 /// The bars of a track, with the style of their leaf futures.
-fn bars_of(chart: &TimelineChart, track: &Track) -> Vec<Bar> {
+fn bars_of(chart: &TimelineChart, track: &PieceTrack) -> Vec<Bar> {
     let bars = model::bars(track, &chart.scale).into_iter();
     bars.map(|bar| styled(chart, bar)).collect()
 }

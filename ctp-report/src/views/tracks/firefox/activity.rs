@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::views::tracks::sink::{Details, SliceKind};
 
 /// What a coroutine or a thread did.
-pub struct Activity {
+pub struct ActivityMarker {
     /// The row in the marker chart.
     pub row: StringHandle,
     /// The category.
@@ -29,7 +29,7 @@ const fn text(key: &'static str, label: &'static str) -> StaticSchemaMarkerField
     }
 }
 
-impl StaticSchemaMarker for Activity {
+impl StaticSchemaMarker for ActivityMarker {
     const UNIQUE_MARKER_TYPE_NAME: &'static str = "activity";
     const DESCRIPTION: Option<&'static str> = Some("What a coroutine or a thread did");
     const LOCATIONS: MarkerLocations = MarkerLocations::MARKER_CHART

@@ -15,7 +15,7 @@ const MAX_BYTES: usize = 4 << 20;
 
 /// The texts of one kind.
 #[derive(Debug)]
-pub struct Table {
+pub struct InternTable {
     /// The field of `InternedData` for texts of this kind.
     field: u64,
     numbers: HashMap<String, u64>,
@@ -23,29 +23,29 @@ pub struct Table {
     bytes: usize,
 }
 
-impl Table {
+impl InternTable {
     /// Names of categories.
     pub fn of_categories() -> Self {
-        Table::new(1)
+        InternTable::new(1)
     }
 
     /// Names of events.
     pub fn of_names() -> Self {
-        Table::new(2)
+        InternTable::new(2)
     }
 
     /// Names of debug annotations.
     pub fn of_details() -> Self {
-        Table::new(3)
+        InternTable::new(3)
     }
 
     /// Values of debug annotations.
     pub fn of_values() -> Self {
-        Table::new(29)
+        InternTable::new(29)
     }
 
     fn new(field: u64) -> Self {
-        Table {
+        InternTable {
             field,
             numbers: HashMap::new(),
             bytes: 0,
@@ -79,7 +79,7 @@ mod tests {
     // CT-21
     #[test]
     fn bytes_of_a_table_are_bounded() {
-        let mut table = Table::of_names();
+        let mut table = InternTable::of_names();
         let mut interned = Message::default();
         let long = "n".repeat(MAX_BYTES - 1);
         assert_eq!(table.number(&long, &mut interned), Some(1));
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn texts_are_written_once_and_memory_is_bounded() {
-        let mut table = Table::of_names();
+        let mut table = InternTable::of_names();
         let mut interned = Message::default();
         assert_eq!(table.number("a", &mut interned), Some(1));
         assert_eq!(interned.bytes(), b"\x12\x05\x08\x01\x12\x01a");

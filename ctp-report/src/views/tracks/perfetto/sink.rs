@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::load::Model;
 use crate::output::protobuf::Message;
-use crate::views::tracks::perfetto::interned::Table;
+use crate::views::tracks::perfetto::interned::InternTable;
 use crate::views::tracks::perfetto::packets::Packets;
 use crate::views::tracks::perfetto::rows::Rows;
 use crate::views::tracks::sink::{
@@ -50,10 +50,10 @@ pub struct Sink<'a> {
 
 /// The texts that events refer to by number.
 struct Texts {
-    categories: Table,
-    names: Table,
-    details: Table,
-    values: Table,
+    categories: InternTable,
+    names: InternTable,
+    details: InternTable,
+    values: InternTable,
     /// The texts that the next packet has to define.
     interned: Message,
 }
@@ -66,10 +66,10 @@ impl<'a> Sink<'a> {
             packets,
             rows: Rows::default(),
             texts: Texts {
-                categories: Table::of_categories(),
-                names: Table::of_names(),
-                details: Table::of_details(),
-                values: Table::of_values(),
+                categories: InternTable::of_categories(),
+                names: InternTable::of_names(),
+                details: InternTable::of_details(),
+                values: InternTable::of_values(),
                 interned: Message::default(),
             },
             event: Message::default(),

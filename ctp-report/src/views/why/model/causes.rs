@@ -18,7 +18,7 @@ pub const KEPT: usize = 16;
 
 /// The coroutine of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Subject {
+pub struct RunCoroutine {
     /// The coroutine's id.
     pub id: CoroutineId,
     /// The coroutine's name as recorded.
@@ -29,9 +29,9 @@ pub struct Subject {
 
 /// A run of a coroutine, and what led to it.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct CausedRun {
     /// The coroutine that ran.
-    pub subject: Rc<Subject>,
+    pub subject: Rc<RunCoroutine>,
     /// When the run began.
     pub began: Nanos,
     /// The wait that the run ended, if no event is missing in between.
@@ -55,16 +55,16 @@ pub struct Cause {
     pub is_birth: bool,
     /// The run that called the wake or spawn. `None` if no coroutine called, or if the run is no
     /// longer kept.
-    pub run: Option<Rc<Run>>,
+    pub run: Option<Rc<CausedRun>>,
 }
 
 /// The chain of a coroutine.
 #[derive(Clone, Debug, Default)]
 pub struct Head {
     /// The coroutine.
-    pub subject: Rc<Subject>,
+    pub subject: Rc<RunCoroutine>,
     /// The latest run.
-    pub run: Option<Rc<Run>>,
+    pub run: Option<Rc<CausedRun>>,
     /// The first wake since the latest run began.
     pub cause: Option<Cause>,
     /// The latest event.
@@ -99,7 +99,7 @@ impl Causes {
     }
 
     fn birth(&mut self, birth: &Birth) {
-        let subject = Subject {
+        let subject = RunCoroutine {
             id: birth.coroutine,
             name: birth.name.clone(),
             spawn_site: birth.spawn_site,
@@ -173,7 +173,7 @@ impl Head {
             .filter(|last| last.kind == EventKind::Suspend && event.follows(last));
         let cause = self.cause.take().filter(|cause| cause.at <= event.at);
         let before = cause.as_ref().and_then(|cause| cause.run.as_ref());
-        let run = Rc::new(Run {
+        let run = Rc::new(CausedRun {
             subject: Rc::clone(&self.subject),
             began: event.at,
             wait,
@@ -189,8 +189,8 @@ impl Head {
 }
 
 /// Copies a run with at most `keep` runs before it.
-fn cut(run: &Rc<Run>, keep: usize) -> Rc<Run> {
-    let mut short = Run::clone(run);
+fn cut(run: &Rc<CausedRun>, keep: usize) -> Rc<CausedRun> {
+    let mut short = CausedRun::clone(run);
     short.depth = 0;
     if let Some(cause) = &mut short.cause {
         cause.run = cause
