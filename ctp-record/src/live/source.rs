@@ -91,7 +91,7 @@ impl From<GdbError> for SourceError {
     }
 }
 
-/// Calls `read` between [`hold`](Source::hold) and [`release`](Source::release). `read` gets whether the
+/// Calls `read` between [`hold`](LiveSource::hold) and [`release`](LiveSource::release). `read` gets whether the
 /// target stands still.
 ///
 /// # Errors
