@@ -24,66 +24,33 @@ pub const MAX_BRANCHES: usize = 8;
 
 const _: () = assert!(MAX_BRANCHES * size_of::<u64>() <= TEXT_BYTES);
 
-/// The chains of a wait's branches, the last polled first, and whether each has waited since before
-/// the latest poll.
+/// The chains of a wait's branches, the last polled first, each with a mark.
 #[cfg(feature = "alloc")]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BranchSet {
-    /// The others first, then the last polled.
+    /// In the order in which they are stored.
     branches: Vec<(u32, bool), MAX_BRANCHES>,
-    /// A bit for each branch of the previous wait that was not woken, and is no longer in this set.
-    departed: u64,
 }
 
 #[cfg(feature = "alloc")]
 impl BranchSet {
-    /// Adds a branch. The branch that was polled last must be added last.
-    pub fn insert(&mut self, chain: u32, has_stayed: bool) {
-        let _is_full = self.branches.push((chain, has_stayed));
+    /// Adds a branch. The branch that was polled last comes first.
+    pub fn insert(&mut self, chain: u32, is_marked: bool) {
+        let mut others = self.branches.iter().skip(1);
+        let larger = others.position(|(other, _)| chain < *other);
+        let index = larger.map_or(self.branches.len(), |position| position + 1);
+        let _is_full = self.branches.insert(index, (chain, is_marked));
     }
 
     /// The branches in the order in which they are stored.
     pub fn iter(&self) -> impl Iterator<Item = (u32, bool)> {
-        let (last, others) = self.branches.split_last().unzip();
-        let mut others: Vec<(u32, bool), MAX_BRANCHES> =
-            others.into_iter().flatten().copied().collect();
-        others.sort_unstable();
-        last.copied().into_iter().chain(others)
-    }
-
-    /// The chain, if there is a single branch.
-    pub fn single(&self) -> Option<u32> {
-        match self.branches[..] {
-            [(chain, _)] => Some(chain),
-            _ => None,
-        }
-    }
-
-    /// The chain of the branch that was polled last.
-    pub fn last(&self) -> Option<u32> {
-        self.branches.last().map(|(chain, _)| *chain)
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.branches.is_empty()
-    }
-
-    /// Notes the branches that have departed, which are marked in the set of the previous wait.
-    pub fn note_departed(&mut self, before: &BranchSet) {
-        self.departed = before.marks();
-    }
-
-    /// The argument of the wait.
-    pub fn argument(&self) -> u64 {
-        self.marks() | self.departed << MAX_BRANCHES
+        self.branches.iter().copied()
     }
 
     /// A bit for each branch that is marked.
-    fn marks(&self) -> u64 {
-        let bits = self.iter().enumerate();
-        bits.fold(0, |word, (index, (_, is_marked))| {
-            word | u64::from(is_marked) << index
-        })
+    pub fn marks(&self) -> u64 {
+        let bits = self.branches.iter().rev();
+        bits.fold(0, |word, (_, is_marked)| word << 1 | u64::from(*is_marked))
     }
 }
 
@@ -104,7 +71,7 @@ const SALT: u64 = 1 << 63;
 /// Probe: returns the id of this set in the table of chains, or 0 if the table is full or missing.
 #[cfg(feature = "alloc")]
 pub(crate) fn intern(table: &[Interned], attach_id: u16, site: u32, set: &BranchSet) -> u32 {
-    let bytes = set.iter().count() * size_of::<u64>();
+    let bytes = set.branches.len() * size_of::<u64>();
     intern::place(table, attach_id, hash(site, set), |entry| {
         entry.kind.store(BRANCHES, Ordering::Relaxed);
         entry.site.store(site, Ordering::Relaxed);
@@ -163,16 +130,15 @@ mod tests {
 
     #[test]
     fn order_of_branches_before_the_last_is_irrelevant() {
-        let [left, right] = [[9, 4, 6], [4, 9, 6]].map(|chains| {
+        let [left, right] = [[6, 9, 4], [6, 4, 9]].map(|chains| {
             let set = set(&chains.map(|chain| (chain, chain == 9)));
-            (set.iter().collect::<Vec<_, 3>>(), set.argument())
+            (set.iter().collect::<Vec<_, 3>>(), set.marks())
         });
         assert_eq!(&left.0[..], [(6, false), (4, false), (9, true)]);
         assert_eq!(left.1, 0b100);
         assert_eq!(left, right);
-        assert_eq!(set(&[(7, true)]).single(), Some(7));
-        assert_eq!(set(&[(7, true)]).argument(), 1);
-        assert!(set(&[]).is_empty() && set(&[]).argument() == 0);
+        assert_eq!(set(&[(7, true)]).marks(), 1);
+        assert!(set(&[]).marks() == 0);
     }
 
     #[test]
@@ -182,7 +148,7 @@ mod tests {
         assert_eq!(intern(&table, 1, 3, &set(&[(5, true), (6, false)])), id);
         assert_ne!(intern(&table, 1, 3, &set(&[(6, true), (5, false)])), id);
         let found = lookup(&table, id).expect("a complete entry");
-        assert_eq!((found.site, &found.chains[..]), (3, &[6, 5][..]));
+        assert_eq!((found.site, &found.chains[..]), (3, &[5, 6][..]));
         assert_eq!(lookup(&table, 0), None);
         assert_eq!(crate::protocol::chain::lookup(&table, id), None);
         table[id as usize - 1]

@@ -27,9 +27,13 @@
 //!
 //! All words but `woken` and the counts of clones are changed only by the thread that polls.
 
+mod awaited;
+
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::protocol::branches::{BranchSet, MAX_BRANCHES};
+pub(crate) use awaited::Awaited;
+use awaited::{bits, first_of};
 
 /// A future with more wakers than this is polled as usual.
 const MAX_WAKERS: usize = 64;
@@ -60,6 +64,9 @@ pub(crate) struct Branches {
     /// {the last branch 24 | a bit for each branch 8} of the wait after the previous poll; 0 if the
     /// number of one of these branches has been taken for another chain.
     before: AtomicU32,
+    /// The same of the latest set of branches whose id is in `stored_id`; 0 if there is none.
+    stored: AtomicU32,
+    stored_id: AtomicU32,
     all: [Branch; MAX_BRANCHES],
 }
 
@@ -98,6 +105,8 @@ impl Branches {
             staying: AtomicU32::new(0),
             last: AtomicU32::new(0),
             before: AtomicU32::new(0),
+            stored: AtomicU32::new(0),
+            stored_id: AtomicU32::new(0),
             all: [const { Branch::new() }; MAX_BRANCHES],
         }
     }
@@ -165,6 +174,7 @@ impl Branches {
         });
         let number = number.filter(|_| chain != 0)?;
         set(&self.all[number].chain, chain);
+        set(&self.stored, 0);
         self.woken.fetch_and(!(1 << number), Ordering::Relaxed);
         Some(number)
     }
@@ -208,56 +218,59 @@ impl Branches {
     }
 
     /// Ends a poll. Returns the branches for which the coroutine waits.
-    pub fn end_poll(&self, was_precise: bool) -> BranchSet {
-        let waiting = if was_precise {
-            get(&self.cloned) & (self.alive() | get(&self.kept_inside))
+    pub fn end_poll(&self, was_precise: bool) -> Awaited<'_> {
+        let cloned = get(&self.cloned);
+        // Only the wakers of a precise poll show whether a branch is alive, and whether it is woken.
+        let (waiting, departed, may_stay) = if was_precise {
+            let alive = self.alive(cloned);
+            let waiting = alive | cloned & get(&self.kept_inside);
+            (waiting, get(&self.staying) & !waiting, alive)
         } else {
-            get(&self.cloned)
-        };
-        // Only the wakers of a precise poll show whether a branch is woken.
-        let (departed, may_stay) = if was_precise {
-            (get(&self.staying) & !waiting, waiting & self.alive())
-        } else {
-            (0, 0)
+            (cloned, 0, 0)
         };
         let last = get(&self.last);
-        let mut found = self.set_of(waiting, last, get(&self.staying) & waiting);
-        if departed != 0 {
-            self.note_departed(departed, &mut found);
-        }
+        let awaited = Awaited {
+            all: self,
+            waiting,
+            last,
+            stayed: get(&self.staying) & waiting,
+            departed: self.departed(departed),
+        };
         set(&self.staying, may_stay);
-        set(&self.before, waiting | last << MAX_BRANCHES);
+        set(&self.before, awaited.key());
         set(&self.cloned, 0);
-        found
+        awaited
     }
 
-    /// Notes which branches of the previous wait have departed.
-    #[cold]
-    fn note_departed(&self, departed: u32, found: &mut BranchSet) {
+    /// A bit for each branch of the previous wait that is in `departed`, in the order of that set.
+    fn departed(&self, departed: u32) -> u64 {
+        if departed == 0 {
+            return 0;
+        }
         let before = get(&self.before);
-        let before = self.set_of(before & ALL, before >> MAX_BRANCHES, departed);
-        found.note_departed(&before);
+        let (waiting, last) = (before & ALL, before >> MAX_BRANCHES);
+        self.set_of(waiting, last, departed).marks()
     }
 
     /// The branches with a bit in `branches`, of which `last` was polled last. Those with a bit in `marks`
     /// are marked.
     fn set_of(&self, branches: u32, last: u32, marks: u32) -> BranchSet {
         let mut set = BranchSet::default();
-        let last = last as usize;
-        let others = (0..MAX_BRANCHES).filter(|number| *number != last);
-        for number in others.chain([last]) {
-            if branches & 1 << number != 0 {
-                set.insert(get(&self.all[number].chain), marks & 1 << number != 0);
-            }
+        let first = first_of(branches, last);
+        for number in bits(first).chain(bits(branches & !first)) {
+            set.insert(self.chain(number), marks & 1 << number != 0);
         }
         set
     }
 
-    /// A bit for each branch that has wakers.
-    fn alive(&self) -> u32 {
-        let all = self.all.iter().enumerate();
-        all.fold(0, |bits, (number, branch)| {
-            bits | u32::from(get(&branch.clones) != 0) << number
+    fn chain(&self, number: usize) -> u32 {
+        get(&self.all[number].chain)
+    }
+
+    /// Those of these branches that have wakers.
+    fn alive(&self, branches: u32) -> u32 {
+        bits(branches).fold(0, |alive, number| {
+            alive | u32::from(get(&self.all[number].clones) != 0) << number
         })
     }
 }
@@ -269,7 +282,11 @@ mod tests {
     use super::*;
 
     /// A precise poll in which leaves with these chains clone the waker, and drop their old waker.
-    fn poll(branches: &Branches, kept: &mut [Option<usize>; 10], chains: &[u32]) -> BranchSet {
+    fn poll<'b>(
+        branches: &'b Branches,
+        kept: &mut [Option<usize>; 10],
+        chains: &[u32],
+    ) -> Awaited<'b> {
         branches.begin_poll();
         for &chain in chains {
             let clone = branches.clone_of(chain);
@@ -279,8 +296,8 @@ mod tests {
         branches.end_poll(true)
     }
 
-    fn chains(set: &BranchSet) -> Vec<(u32, bool)> {
-        set.iter().collect()
+    fn chains(awaited: &Awaited) -> Vec<(u32, bool)> {
+        awaited.set().iter().collect()
     }
 
     #[test]
@@ -300,6 +317,23 @@ mod tests {
             chains(&poll(&branches, &mut kept, &[5, 6])),
             [(6, true), (5, false)]
         );
+    }
+
+    #[test]
+    fn id_of_a_set_is_kept_until_a_branch_has_another_chain() {
+        let (branches, mut kept) = (Branches::new(true), [None; 10]);
+        let found = poll(&branches, &mut kept, &[5, 6]);
+        assert_eq!(found.id(|_| 0), 0);
+        assert_eq!(found.id(|set| set.iter().count() as u32), 2);
+        let found = poll(&branches, &mut kept, &[5, 6]);
+        assert_eq!(found.id(|_| 3), 2, "the same branches");
+        let found = poll(&branches, &mut kept, &[6, 5]);
+        assert_eq!(found.id(|_| 4), 4, "another was polled last");
+        branches.drop_clone(kept[6].take().expect("a clone"));
+        poll(&branches, &mut kept, &[5]);
+        poll(&branches, &mut kept, &[5]);
+        let found = poll(&branches, &mut kept, &[7, 5]);
+        assert_eq!(found.id(|_| 5), 5, "another chain");
     }
 
     #[test]
@@ -335,7 +369,7 @@ mod tests {
         let (branches, mut kept) = (Branches::new(true), [None; 10]);
         let all: Vec<u32> = (1..=MAX_BRANCHES as u32 + 1).collect();
         let found = poll(&branches, &mut kept, &all);
-        assert_eq!(found.iter().count(), MAX_BRANCHES);
+        assert_eq!(chains(&found).len(), MAX_BRANCHES);
         kept.iter()
             .flatten()
             .for_each(|number| branches.drop_clone(*number));

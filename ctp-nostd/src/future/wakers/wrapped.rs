@@ -20,14 +20,13 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::task::{RawWakerVTable, Waker};
 
-use super::branches::Branches;
+use super::branches::{Awaited, Branches};
 use super::callers;
 use super::functions::{BRANCH_FUNCTIONS, FUNCTIONS};
 use crate::event::announce;
 use crate::linux;
 use crate::linux::stack::walk::{self, FramePosition};
 use crate::platform::{Limits, Polled, Recorded};
-use crate::protocol::branches::BranchSet;
 use crate::protocol::chain::{FoundChain, FoundWait, PollWakers};
 use crate::protocol::holders::Holders;
 
@@ -121,18 +120,18 @@ impl Wrapped {
         if settled.chain == 0 && !was_precise {
             self.branches.forget_poll();
         }
-        let set = self.branches.end_poll(was_precise);
+        let awaited = self.branches.end_poll(was_precise);
         if !announce::is_announced(linux::local()) && self.has_chains() {
             self.branches.ask_for_precise_polls(self.holders.clones());
         }
         let is_last_only = was_precise && self.holders.clones() == 1;
         match if is_last_only {
-            set.last()
+            awaited.last()
         } else {
-            set.single()
+            awaited.single()
         } {
             Some(chain) => FoundWait::at(chain),
-            None if !set.is_empty() => self.at_branches(&set),
+            None if !awaited.is_empty() => self.at_branches(awaited),
             None if found.chain == 0 && !was_woken => self.previous_wait(),
             None if was_precise => FoundWait::default(),
             None => FoundWait {
@@ -149,12 +148,12 @@ impl Wrapped {
         found.is_only_before_a_drop() && found.chain != self.previous_wait().chain
     }
 
-    fn at_branches(&self, set: &BranchSet) -> FoundWait {
+    fn at_branches(&self, awaited: Awaited<'_>) -> FoundWait {
         let probe = self.trace.live_probe();
         FoundWait {
-            chain: probe.map_or(0, |probe| probe.branches(self.site, set)),
+            chain: probe.map_or(0, |probe| awaited.id(|set| probe.branches(self.site, set))),
             is_one_of_several: true,
-            argument: set.argument(),
+            argument: awaited.argument(),
             ..FoundWait::default()
         }
     }
