@@ -286,15 +286,21 @@ impl Harvest {
     /// The index at which reading from slots ends, or `None` to read all slots. An event that was written
     /// after the head was read may still come through a lane, even the coroutine's first event.
     fn end_of_slots(&mut self, index: usize, head: u64, region: &Region<'_>) -> Option<u64> {
+        let reads_each_event = self.reads_each_event();
         let cell = &mut self.cells[index];
         match cell.v1_dialect {
             Some(_) => None,
-            // A flight recorder's lanes are not drained; a summary has no lanes.
-            None if self.flight_memory.is_some() || self.summary.is_some() => Some(head),
+            None if !reads_each_event => Some(head),
             None if Lanes::are_used(region) => Some(cell.slot_end(head, &self.lanes)),
             None if region.has_vacant_slots() => Some(head),
             None => Lanes::are_available(region).then_some(head),
         }
+    }
+
+    /// Whether events are read as they happen. A flight recorder's lanes are not drained, and a summary has no
+    /// lanes.
+    fn reads_each_event(&self) -> bool {
+        self.flight_memory.is_none() && self.summary.is_none()
     }
 
     fn drain_to_the_end(&mut self, index: usize, pass: &mut Pass<'_>) {

@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 use ctp_nostd::dialect::{self, Dialect, Fetched};
 use ctp_nostd::inspect::{Identity, WakeState};
 use ctp_nostd::layout::Station;
-use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, ProcessId};
+use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, ProcessId, WaitKind};
 
 use super::StationCoroutine;
 use super::lanes::Lanes;
@@ -62,11 +62,15 @@ pub(super) struct StationMemo {
 /// The state of a coroutine according to its latest events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
-    /// The coroutine waits or has never run, or its latest events are missing.
+    /// The coroutine waits or has never run.
     #[default]
     Waits,
+    /// The coroutine waits until a descriptor is readable or writable.
+    WaitsForDescriptor,
     /// The coroutine runs.
     Runs,
+    /// The latest events of a coroutine that has not ended are missing.
+    Missing,
     /// The coroutine's death ended a run.
     EndedInRun,
     /// The coroutine died otherwise: it was dropped during a wait, or events before its death are missing.
@@ -76,8 +80,8 @@ enum Phase {
 impl Phase {
     fn after_missing_events(self) -> Self {
         match self {
-            Phase::Waits | Phase::Runs => Phase::Waits,
             Phase::EndedInRun | Phase::Ended => Phase::Ended,
+            _ => Phase::Missing,
         }
     }
 }
@@ -216,6 +220,16 @@ impl StationMemo {
     /// Whether the coroutine's death has been read and is known to have ended a run.
     pub fn has_ended_in_run(&self) -> bool {
         self.phase == Phase::EndedInRun
+    }
+
+    /// Whether the coroutine runs, as far as its events have been read.
+    pub fn may_run(&self) -> bool {
+        matches!(self.phase, Phase::Runs | Phase::Missing)
+    }
+
+    /// Whether the coroutine waits for a descriptor, as far as its events have been read.
+    pub fn may_wait_for_descriptor(&self) -> bool {
+        matches!(self.phase, Phase::WaitsForDescriptor | Phase::Missing)
     }
 
     pub fn generation(&self) -> u32 {
@@ -379,6 +393,15 @@ impl StationMemo {
         }
     }
 
+    /// Notes what the coroutine waits for, after its suspend.
+    #[inline]
+    pub(super) fn note_wait(&mut self, wait: WaitKind) {
+        let is_descriptor = matches!(wait, WaitKind::Readable | WaitKind::Writable);
+        if is_descriptor && self.phase == Phase::Waits {
+            self.phase = Phase::WaitsForDescriptor;
+        }
+    }
+
     /// Notes the number of wakes up to the latest run.
     #[inline]
     pub(super) fn note_wakes_seen(&mut self, wakes_seen: u16) {
@@ -423,5 +446,33 @@ impl StationMemo {
             Fetched::Torn => Some(self.index_of(self.next_n)),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell_after(kinds: &[EventKind]) -> StationMemo {
+        let mut cell = StationMemo::default();
+        for (n, kind) in (0..).zip(kinds) {
+            cell.event(n, (0, Nanos(0)), *kind, false);
+        }
+        cell
+    }
+
+    #[test]
+    fn latest_event_shows_what_a_coroutine_may_do() {
+        let runs = cell_after(&[EventKind::Birth, EventKind::Run]);
+        assert!(runs.may_run() && !runs.may_wait_for_descriptor());
+        let mut waits = cell_after(&[EventKind::Run, EventKind::Suspend]);
+        waits.note_wait(WaitKind::Timer);
+        assert!(!waits.may_run() && !waits.may_wait_for_descriptor());
+        waits.note_wait(WaitKind::Readable);
+        assert!(!waits.may_run() && waits.may_wait_for_descriptor());
+        waits.skip(1);
+        assert!(waits.may_run() && waits.may_wait_for_descriptor());
+        let ended = cell_after(&[EventKind::Run, EventKind::Death]);
+        assert!(!ended.may_run() && ended.has_ended_in_run());
     }
 }

@@ -161,6 +161,7 @@ impl StationMemo {
                 epoch.tail.wait_kind,
                 epoch.tail.wake_seen,
             );
+            self.note_wait(event.wait);
         }
         event
     }
@@ -188,6 +189,7 @@ impl StationMemo {
             self.note_wakes_seen(wakes_seen);
         }
         convert::describe(&mut event, payload.arg, payload.wait_kind, wakes_seen);
+        self.note_wait(event.wait);
         event
     }
 

@@ -36,6 +36,7 @@ impl Harvest {
         region: &Region<'_>,
         before_ns: u64,
     ) -> Option<LongRun> {
+        self.cell_that(index, Cell::may_run)?;
         let latest = self.latest_event_before(index, region, before_ns)?;
         let is_run = latest.kind == Some(EventKind::Run);
         is_run.then(|| LongRun {
@@ -43,6 +44,13 @@ impl Harvest {
             process: latest.cell.process,
             since: self.horizon.nanos(latest.epoch.timestamp),
         })
+    }
+
+    /// The cell of this station, if `may_be` is true for it, or if the recorder does not read events as they
+    /// happen. Decides without the station: most stations are not in the processor's cache.
+    pub(super) fn cell_that(&self, index: usize, may_be: fn(&Cell) -> bool) -> Option<&Cell> {
+        let cell = self.cells.get(index)?;
+        (!self.reads_each_event() || may_be(cell)).then_some(cell)
     }
 
     /// The latest event of this station's coroutine, if it is no later than `before_ns` of the program's
