@@ -4,7 +4,6 @@ use ctp_nostd::Region;
 use ctp_trace::record::{CoroutineId, EventKind, Nanos, ProcessId, WaitKind};
 use ctp_trace::verdict::wakes_since;
 
-use super::cell::Cell;
 use super::long_runs::LatestEvent;
 use super::{Harvest, convert};
 
@@ -30,7 +29,6 @@ impl Harvest {
         region: &Region<'_>,
         before_ns: u64,
     ) -> Option<DescriptorWait> {
-        self.cell_that(index, Cell::may_wait_for_descriptor)?;
         let latest = self.latest_event_before(index, region, before_ns)?;
         let LatestEvent {
             cell,

@@ -36,7 +36,6 @@ impl Harvest {
         region: &Region<'_>,
         before_ns: u64,
     ) -> Option<LongRun> {
-        self.cell_that(index, Cell::may_run)?;
         let latest = self.latest_event_before(index, region, before_ns)?;
         let is_run = latest.kind == Some(EventKind::Run);
         is_run.then(|| LongRun {
@@ -46,11 +45,19 @@ impl Harvest {
         })
     }
 
-    /// The cell of this station, if `may_be` is true for it, or if the recorder does not read events as they
-    /// happen. Decides without the station: most stations are not in the processor's cache.
-    pub(super) fn cell_that(&self, index: usize, may_be: fn(&Cell) -> bool) -> Option<&Cell> {
-        let cell = self.cells.get(index)?;
-        (!self.reads_each_event() || may_be(cell)).then_some(cell)
+    /// Whether this station's coroutine may run. Answers without the station if the recorder reads events as they
+    /// happen: most stations are not in the processor's cache.
+    pub(crate) fn may_run(&self, index: usize) -> bool {
+        self.may_be(index, StationMemo::may_run)
+    }
+
+    /// Whether this station's coroutine may wait for a descriptor. Answers like [`may_run`](Self::may_run).
+    pub(crate) fn may_wait_for_descriptor(&self, index: usize) -> bool {
+        self.may_be(index, StationMemo::may_wait_for_descriptor)
+    }
+
+    fn may_be(&self, index: usize, state: fn(&StationMemo) -> bool) -> bool {
+        !self.reads_each_event() || self.cells.get(index).is_some_and(state)
     }
 
     /// The latest event of this station's coroutine, if it is no later than `before_ns` of the program's

@@ -34,7 +34,7 @@ use crate::proc::processes::{Processes, Writers};
 use crate::session::pace::PassOutcome;
 use account::MemoryCounts;
 use held_memory::HeldMemory;
-pub use long::StationPlace;
+pub use long::{StationPlace, time_before};
 use orphans::OrphanHeaders;
 pub use view::MemoryView;
 

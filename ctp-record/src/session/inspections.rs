@@ -9,6 +9,7 @@ use super::stacks::StackCounts;
 use super::{EndReason, Session};
 use crate::harvest::Sink as _;
 use crate::memory::clock::processor_time;
+use crate::memory::memory_set::time_before;
 use crate::monitor::inspections::{LONG, MAX_PROCESSES, MAX_RUNS, MAX_STATIONS};
 
 /// How long the end of the recording waits for the last inspection.
@@ -36,14 +37,15 @@ impl Session<'_> {
 
     fn scan_for_long_runs(&mut self) {
         let begin = processor_time();
+        let before_ns = time_before(LONG);
         let (regions, inspections) = (&self.regions, &mut self.inspections);
         inspections
             .runs
-            .retain(|(place, run)| regions.long_run(*place, LONG) == Some(*run));
+            .retain(|(place, run)| regions.long_run(*place, before_ns) == Some(*run));
         let room = MAX_RUNS - inspections.runs.len();
         let cursor = &mut inspections.cursor;
         let mut found = regions.next_found(cursor, MAX_STATIONS, room, |place| {
-            regions.long_run(place, LONG)
+            regions.long_run(place, before_ns)
         });
         found.retain(|run| !inspections.runs.contains(run));
         inspections.scanned(found, processor_time().saturating_sub(begin));

@@ -12,6 +12,7 @@ use super::Session;
 use super::inspections::PASS_PAUSE;
 use crate::control::wire::Answer;
 use crate::memory::clock::processor_time;
+use crate::memory::memory_set::time_before;
 use crate::monitor::inspections::MAX_STATIONS;
 use crate::monitor::inspections::stacks::StackPlace;
 
@@ -34,9 +35,9 @@ impl Session<'_> {
         }
         let begin = processor_time();
         let scans = &mut self.inspections.stack_scans;
-        let regions = &self.regions;
+        let (regions, before_ns) = (&self.regions, time_before(LONG));
         let found = regions.next_found(&mut scans.cursor, MAX_STATIONS, MAX_FOUND, |place| {
-            regions.stack_wait(place, LONG)
+            regions.stack_wait(place, before_ns)
         });
         let found = found.into_iter().map(|(_, place)| place).collect();
         let new = scans.take_unread(found);
@@ -49,9 +50,9 @@ impl Session<'_> {
         if self.output.flight().is_some() {
             return;
         }
-        let regions = &self.regions;
+        let (regions, before_ns) = (&self.regions, time_before(length));
         let found = regions.next_found(&mut (0, 0), usize::MAX, MAX_FOUND, |place| {
-            regions.stack_wait(place, length)
+            regions.stack_wait(place, before_ns)
         });
         let found = found.into_iter().map(|(_, place)| place).collect();
         let new = self.inspections.stack_scans.take_unread(found);
@@ -65,9 +66,9 @@ impl Session<'_> {
             return 0;
         }
         let only = pid.and_then(|pid| self.processes.id_of(pid));
-        let regions = &self.regions;
+        let (regions, now_ns) = (&self.regions, time_before(Duration::ZERO));
         let found = regions.next_found(&mut (0, 0), usize::MAX, MAX_STACKS, |place| {
-            let found = regions.stack_wait(place, Duration::ZERO)?;
+            let found = regions.stack_wait(place, now_ns)?;
             only.is_none_or(|process| found.1.process == process)
                 .then_some(found)
         });
