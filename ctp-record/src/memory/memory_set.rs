@@ -215,6 +215,12 @@ impl MemorySet {
         held.all(|held| held.harvest.can_be_left_unread(&held.memory.region()))
     }
 
+    /// Whether a program uses a station of any memory.
+    pub fn are_in_use(&self) -> bool {
+        let mut held = self.held.iter();
+        held.any(|held| !held.memory.region().allocated().is_empty())
+    }
+
     /// Announces that the recorder sleeps until a deadline, and that probes ring only at a shortage.
     pub fn arm_for_shortage(&self) {
         for header in self.headers() {

@@ -1,7 +1,7 @@
 //! Sleeps between two passes.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::Session;
 use crate::monitor::stuck_monitor::StuckMonitor;
@@ -80,8 +80,7 @@ impl Session<'_> {
             return Ok(Happened::default());
         }
         self.output.flush(self.regions.totals().lost);
-        let tick = self.tick();
-        let happened = self.wait(tick, true)?;
+        let happened = self.wait_until_used()?;
         let no_doorbell_rang = self.regions.disarm();
         if no_doorbell_rang && happened == Happened::default() {
             self.regions.rescue(&mut self.processes, &mut self.output);
@@ -117,14 +116,35 @@ impl Session<'_> {
         Ok(happened)
     }
 
+    /// Waits for a tick. While no program uses a memory, a tick only checks whether that is still so, until other
+    /// checks are due: a program without a probe costs little.
+    fn wait_until_used(&mut self) -> io::Result<Happened> {
+        let tick = self.tick();
+        let end = Instant::now() + self.until_other_checks();
+        loop {
+            let happened = self.wait(tick, true)?;
+            let is_due = self.regions.are_in_use() || end <= Instant::now();
+            if is_due || happened != Happened::default() {
+                return Ok(happened);
+            }
+        }
+    }
+
     fn tick(&mut self) -> Duration {
-        let tick = self.tick_of_regions();
+        self.tick_of_regions().min(self.until_other_checks())
+    }
+
+    /// How long the main loop may sleep as far as the memories do not matter.
+    fn until_other_checks(&self) -> Duration {
         let pauses = [
             self.stuck_monitor.as_ref().map(StuckMonitor::pause),
             self.observations.pause(),
             self.inspections.pause(),
         ];
-        pauses.into_iter().flatten().fold(tick, Duration::min)
+        pauses
+            .into_iter()
+            .flatten()
+            .fold(SAFETY_TICK, Duration::min)
     }
 
     /// Whether rings of programs may not arrive.
