@@ -42,8 +42,20 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// Those of `out`, and `InvalidInput` if `start` exceeds the maximum size of a chunk.
     pub fn new(out: W, start: &Start) -> io::Result<Self> {
+        Self::with(ChunkWriter::new(out)?, start)
+    }
+
+    /// Like [`new`](Self::new), but chunks are not compressed: for a trace in memory that is read at once.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn uncompressed(out: W, start: &Start) -> io::Result<Self> {
+        Self::with(ChunkWriter::uncompressed(out)?, start)
+    }
+
+    fn with(chunks: ChunkWriter<W>, start: &Start) -> io::Result<Self> {
         let mut writer = Writer {
-            chunks: ChunkWriter::new(out)?,
+            chunks,
             composer: Composer::new(start),
         };
         writer.put_chunks()?;

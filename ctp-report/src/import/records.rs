@@ -37,7 +37,7 @@ pub fn trace(run: &[ImportLine], quarantined: u64) -> Result<Vec<u8>> {
         quarantined,
         ..End::default()
     };
-    let mut writer = Writer::new(Vec::new(), &start)?;
+    let mut writer = Writer::uncompressed(Vec::new(), &start)?;
     writer.write(&Record::Process(Process {
         id: PROCESS,
         ..Process::default()

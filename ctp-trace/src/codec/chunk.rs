@@ -5,7 +5,7 @@ mod read;
 use std::io::{self, Write};
 
 use crate::codec::header;
-use crate::codec::payload::{Compressors, Payload};
+use crate::codec::payload::{Compress, Compressors, Payload};
 use crate::format::{
     CHUNK_HEADER_BYTES, CHUNK_MARK, COMPRESSED, MAX_PAYLOAD_BYTES, SMALL_PAYLOAD_BYTES,
 };
@@ -23,16 +23,29 @@ pub struct ChunkWriter<W> {
     sequence: u32,
     lost: u64,
     is_hurried: bool,
-    compressors: Compressors,
+    /// `None` if chunks are never compressed. A program that creates only such writers contains no compressor.
+    compressors: Option<Box<dyn Compress>>,
     frame: Vec<u8>,
 }
 
 impl<W: Write> ChunkWriter<W> {
-    /// Writes the file header.
+    /// Writes the file header. Compresses the chunks that follow.
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn new(mut out: W) -> io::Result<Self> {
+    pub fn new(out: W) -> io::Result<Self> {
+        Self::with(out, Some(Box::new(Compressors::new()?)))
+    }
+
+    /// Like [`new`](Self::new), but chunks are not compressed.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn uncompressed(out: W) -> io::Result<Self> {
+        Self::with(out, None)
+    }
+
+    fn with(mut out: W, compressors: Option<Box<dyn Compress>>) -> io::Result<Self> {
         let file_header = header::encode();
         out.write_all(&file_header)?;
         Ok(ChunkWriter {
@@ -41,7 +54,7 @@ impl<W: Write> ChunkWriter<W> {
             sequence: 0,
             lost: 0,
             is_hurried: false,
-            compressors: Compressors::new()?,
+            compressors,
             frame: Vec::new(),
         })
     }
@@ -116,7 +129,7 @@ impl<W: Write> ChunkWriter<W> {
     /// Appends the payload, compressed if that is shorter. Returns the chunk flags.
     fn fill_payload(&mut self, payload: &Payload) -> u16 {
         let is_worthwhile = !self.is_hurried && payload.bytes.len() >= SMALL_PAYLOAD_BYTES;
-        if is_worthwhile && self.compress(payload).is_ok() {
+        if is_worthwhile && self.compress(payload).is_some() {
             return COMPRESSED;
         }
         self.frame.truncate(CHUNK_HEADER_BYTES);
@@ -124,16 +137,17 @@ impl<W: Write> ChunkWriter<W> {
         0
     }
 
-    /// Appends the compressed payload. Fails for lack of room if the payload does not shrink.
-    fn compress(&mut self, payload: &Payload) -> io::Result<()> {
+    /// Appends the compressed payload. `None` if the payload does not shrink, or is not to be compressed.
+    fn compress(&mut self, payload: &Payload) -> Option<()> {
+        let compressors = self.compressors.as_mut()?;
         let mut end = CHUNK_HEADER_BYTES;
         self.frame.resize(end + payload.bytes.len() - 1, 0);
-        for (part, sort) in payload.parts() {
+        for (part, kind) in payload.parts() {
             let out = &mut self.frame[end..];
-            end += self.compressors.compress(part, sort, out)?;
+            end += compressors.compress(part, kind, out).ok()?;
         }
         self.frame.truncate(end);
-        Ok(())
+        Some(())
     }
 }
 

@@ -55,6 +55,12 @@ impl Payload {
     }
 }
 
+/// Compresses the parts of payloads.
+pub(crate) trait Compress: Send {
+    /// Compresses a part into `out`. Returns its compressed length. Fails if `out` is too short.
+    fn compress(&mut self, part: &[u8], kind: PartKind, out: &mut [u8]) -> io::Result<usize>;
+}
+
 /// A compressor for each kind of part.
 pub(crate) struct Compressors {
     text: Compressor<'static>,
@@ -83,19 +89,6 @@ impl Compressors {
         })
     }
 
-    /// Compresses a part into `out`. Returns its compressed length. Fails if `out` is too short.
-    pub(crate) fn compress(
-        &mut self,
-        part: &[u8],
-        kind: PartKind,
-        out: &mut [u8],
-    ) -> io::Result<usize> {
-        match kind {
-            PartKind::Noise if self.is_noise(part, out) => self.noise.compress_to_buffer(part, out),
-            _ => self.text.compress_to_buffer(part, out),
-        }
-    }
-
     /// Whether a search for matches would save at most a quarter of the bytes. A trial decides this from
     /// time to time, because timestamps are not noise if the clock is coarse or the program only uses
     /// timers.
@@ -109,6 +102,15 @@ impl Compressors {
         }
         self.until_trial -= 1;
         self.is_noise
+    }
+}
+
+impl Compress for Compressors {
+    fn compress(&mut self, part: &[u8], kind: PartKind, out: &mut [u8]) -> io::Result<usize> {
+        match kind {
+            PartKind::Noise if self.is_noise(part, out) => self.noise.compress_to_buffer(part, out),
+            _ => self.text.compress_to_buffer(part, out),
+        }
     }
 }
 
