@@ -9,6 +9,7 @@
 //! | CT-14 | `stuck_closed`, `json_stuck_closed`: what closed the descriptors, and the usual waker |
 //! | CT-14 | `stuck_forgotten`: certain, because no loss can hide a wake |
 //! | CT-14 | `stuck_senders`: the coroutine that sent the last wake, and its state |
+//! | CT-14 | `*_consumer`: all coroutines that ended such waits have ended |
 //! | CT-14 | `json_stuck_late`: a wake without a recorded caller gets no other thread's name |
 //! | CT-13 | `*_twins`: places on the same line are distinguished by their columns |
 //! | CT-15 | `stuck_marked`, `gate_ignored`: waits that are meant to be long, or ignored by an option |

@@ -68,6 +68,7 @@ fn of_waits() -> Vec<Named> {
         ("two_locks", locks::two_locks()),
         ("line", locks::line()),
         ("senders", senders::senders()),
+        ("consumer", senders::consumer()),
         ("late", late::late()),
         ("shutdown", shutdown::shutdown()),
         ("lints", lints::lints(0)),

@@ -95,6 +95,37 @@ fn handled(t: &mut Trace, sites: &Sites) {
     t.event_counts(coroutine, None, false);
 }
 
+/// A consumer had a message from each of twenty producers. All of them have ended.
+pub fn consumer() -> Vec<u8> {
+    let mut t = Trace::of("./consumer");
+    let spawn = t.source(WORKERS, 6);
+    let queue = wait(t.source(WORKERS, 12), WaitKind::Channel, 0x7f00_1000);
+    let send = t.source(WORKERS, 21);
+    let consumer = t.born("consumer", spawn, MS);
+    t.wake(consumer, 0, 0, Waker::Foreign);
+    t.run(consumer, 2 * MS, 4127);
+    for i in 0..20 {
+        let at = 10 * MS + u64::from(i) * 30 * MS;
+        t.suspend(consumer, at, 4127, counted(queue, i));
+        let producer = t.born("producer", spawn, at);
+        t.wake(producer, 0, 0, Waker::Foreign);
+        t.run(producer, at + MS, 4126);
+        let call = WakeCall {
+            coroutine: consumer.0,
+            count: u32::from(i) + 1,
+            by: Waker::Coroutine(producer.0),
+            site: send,
+        };
+        t.thread_event(at + 11 * MS, 4126, Act::Wake(call));
+        t.wake(consumer, call.count, at + 11 * MS, call.by);
+        t.run(consumer, at + 12 * MS, 4127);
+        t.death(producer, at + 13 * MS);
+    }
+    t.suspend(consumer, 700 * MS, 4127, counted(queue, 20));
+    t.event_counts(consumer, None, false);
+    t.finish()
+}
+
 fn counted(wait: builder::Wait, wake_seen: u16) -> builder::Wait {
     builder::Wait { wake_seen, ..wait }
 }
