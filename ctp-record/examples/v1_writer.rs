@@ -30,9 +30,9 @@ const MAX_STATIONS: usize = 0x0C;
 const ALLOCATED: usize = 0x10;
 const SLEEPING: usize = 0x14;
 const IS_DEAD: usize = 0x10;
-/// Events that a patient coroutine has between two looks. In D1, of eight slots seven can be read, so
-/// as many again may come before a look that has begun is over.
-const BETWEEN_LOOKS: u64 = 3;
+/// Events that a patient coroutine has between two visits of the recorder. In D1, of eight slots seven can
+/// be read, so as many again may come before a visit that has begun is over.
+const BETWEEN_VISITS: u64 = 3;
 /// No address of any program's code.
 const ADDR: u64 = 0x0BAD_0000_0000_0000;
 
@@ -131,7 +131,7 @@ impl Writer<'_> {
             if (n + 1) % self.burst == 0 {
                 thread::sleep(self.pause);
             }
-            if self.is_patient && (n + 1) % BETWEEN_LOOKS == 0 {
+            if self.is_patient && (n + 1) % BETWEEN_VISITS == 0 {
                 self.await_look();
             }
         }

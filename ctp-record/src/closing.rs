@@ -236,7 +236,7 @@ impl<'c> ClosingLines<'c> {
                     .to_owned()
             }
             _ => "no coroutine was recorded: the program attached no probe, or spawned none. \
-                  Link ctp-nostd and call ctp_nostd::attach() first thing in main, or look into the \
+                  Link ctp-nostd and call ctp_nostd::attach() first thing in main, or inspect the \
                   running program with -p PID"
                 .to_owned(),
         }

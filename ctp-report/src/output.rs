@@ -11,7 +11,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
-use ctp_trace::output::{ExistingFile, ResolvedPath, resolve};
+use ctp_trace::output::{ResolvedPath, WhenExisting, resolve};
 
 use crate::terminal;
 
@@ -66,7 +66,7 @@ pub fn write<T>(
 
 /// If writing fails, no half of a file stays: a new file is removed, and an existing file is left empty.
 fn write_to<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> io::Result<T> {
-    let target = resolve(path, ExistingFile::Overwritten)?;
+    let target = resolve(path, WhenExisting::Overwritten)?;
     let file = open(&target)?;
     let mut buffered = BufWriter::new(&file);
     let written = write(&mut buffered).and_then(|written| {

@@ -27,7 +27,7 @@ use walk::End;
 
 /// What happens to an existing regular file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExistingFile {
+pub enum WhenExisting {
     /// A new file takes its name. In a directory that every user may write to, the existing file may
     /// belong to any user.
     Replaced,
@@ -70,9 +70,9 @@ pub struct Existing {
 ///
 /// # Errors
 /// Those of the kernel, `EISDIR` for a directory, and [`ForeignEntry`].
-pub fn resolve(path: &Path, earlier: ExistingFile) -> io::Result<ResolvedPath> {
-    match walk::walk(path, earlier)? {
-        End::ResolvedPath(found) => Ok(found),
+pub fn resolve(path: &Path, when_existing: WhenExisting) -> io::Result<ResolvedPath> {
+    match walk::walk(path, when_existing)? {
+        End::Destination(found) => Ok(found),
         End::Directory(_) => Err(Errno::ISDIR.into()),
     }
 }
@@ -83,9 +83,9 @@ pub fn resolve(path: &Path, earlier: ExistingFile) -> io::Result<ResolvedPath> {
 /// Those of the kernel, `ENOTDIR`, and [`ForeignEntry`].
 pub fn directory_of(path: &Path) -> io::Result<Rc<OwnedFd>> {
     let parent = path.parent().unwrap_or(path).join(".");
-    match walk::walk(&parent, ExistingFile::Replaced)? {
+    match walk::walk(&parent, WhenExisting::Replaced)? {
         End::Directory(directory) => Ok(directory),
-        End::ResolvedPath(_) => Err(Errno::NOTDIR.into()),
+        End::Destination(_) => Err(Errno::NOTDIR.into()),
     }
 }
 

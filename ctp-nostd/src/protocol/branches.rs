@@ -28,13 +28,13 @@ const _: () = assert!(MAX_BRANCHES * size_of::<u64>() <= TEXT_BYTES);
 #[cfg(feature = "alloc")]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BranchSet {
-    /// In the order in which they are stored.
+    /// The branch that was polled last, then the others by id.
     branches: Vec<(u32, bool), MAX_BRANCHES>,
 }
 
 #[cfg(feature = "alloc")]
 impl BranchSet {
-    /// Adds a branch. The branch that was polled last comes first.
+    /// Adds a branch. The branch that was polled last must be added first.
     pub fn insert(&mut self, chain: u32, is_marked: bool) {
         let mut others = self.branches.iter().skip(1);
         let larger = others.position(|(other, _)| chain < *other);

@@ -222,12 +222,12 @@ impl StationMemo {
         self.phase == Phase::EndedInRun
     }
 
-    /// Whether the coroutine runs, as far as its events have been read.
+    /// Whether the coroutine may run: its latest event is a run, or its latest events are missing.
     pub fn may_run(&self) -> bool {
         matches!(self.phase, Phase::Runs | Phase::Missing)
     }
 
-    /// Whether the coroutine waits for a descriptor, as far as its events have been read.
+    /// Whether the coroutine may wait for a descriptor: its latest event says so, or its latest events are missing.
     pub fn may_wait_for_descriptor(&self) -> bool {
         matches!(self.phase, Phase::WaitsForDescriptor | Phase::Missing)
     }
@@ -351,6 +351,7 @@ impl StationMemo {
     /// Continues reading at event `n`. In the trace, this event gets the number that the next event would have had.
     pub fn resume_at(&mut self, n: u64) {
         self.inexact = true;
+        self.phase = self.phase.after_missing_events();
         let by = n.wrapping_sub(self.next_n);
         self.base_n = self.base_n.wrapping_add(by);
         self.next_n = n;

@@ -56,8 +56,13 @@ impl Harvest {
         self.may_be(index, StationMemo::may_wait_for_descriptor)
     }
 
+    /// Whether cells may lack events that have happened long ago.
+    fn may_be_outdated(&self) -> bool {
+        !self.reads_each_event() || self.lanes.backlog.has_too_many_chunks()
+    }
+
     fn may_be(&self, index: usize, state: fn(&StationMemo) -> bool) -> bool {
-        !self.reads_each_event() || self.cells.get(index).is_some_and(state)
+        self.may_be_outdated() || self.cells.get(index).is_some_and(state)
     }
 
     /// The latest event of this station's coroutine, if it is no later than `before_ns` of the program's

@@ -68,6 +68,11 @@ impl Harvest {
         region.header.counters().laneless == 0 && !self.cells.has_v1_peers()
     }
 
+    /// Whether a program has ever used a station or a lane.
+    pub(crate) fn was_used(region: &Region<'_>) -> bool {
+        !region.allocated().is_empty() || Lanes::are_used(region)
+    }
+
     /// Whether the memory can be left unread for a short time without a loss: lanes and totals keep all that happens,
     /// and probes ring when lanes fill up or stations become few. A v1 peer has eight slots for each coroutine, and
     /// does not ring.

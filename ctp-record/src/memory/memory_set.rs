@@ -215,10 +215,10 @@ impl MemorySet {
         held.all(|held| held.harvest.can_be_left_unread(&held.memory.region()))
     }
 
-    /// Whether a program uses a station of any memory.
-    pub fn are_in_use(&self) -> bool {
+    /// Whether a program has ever used a station or a lane of any memory.
+    pub fn were_used(&self) -> bool {
         let mut held = self.held.iter();
-        held.any(|held| !held.memory.region().allocated().is_empty())
+        held.any(|held| Harvest::was_used(&held.memory.region()))
     }
 
     /// Announces that the recorder sleeps until a deadline, and that probes ring only at a shortage.

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use ctp_trace::output::{self, Existing, ExistingFile, ResolvedPath};
+use ctp_trace::output::{self, Existing, ResolvedPath, WhenExisting};
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, Stat, fchmod, fstat, openat, renameat, statat, unlinkat,
 };
@@ -37,7 +37,7 @@ pub enum OutputTarget {
 /// # Errors
 /// Those of the kernel, an error if the path is a directory, and [`ForeignEntry`](output::ForeignEntry).
 pub fn resolve(path: &Path) -> io::Result<OutputTarget> {
-    Ok(match output::resolve(path, ExistingFile::Replaced)? {
+    Ok(match output::resolve(path, WhenExisting::Replaced)? {
         ResolvedPath::File(found) => {
             OutputTarget::File(Location::new(found.directory, found.name, found.path))
         }

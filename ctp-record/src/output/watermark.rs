@@ -33,7 +33,7 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// How many watermarks are written if [`Watermark::is_due`] is called every 100 ms, and when the last was.
+    /// How many watermarks are written if [`Watermark::advance_if_due`] is called every 100 ms, and when the last was.
     fn written(seconds: u64, events_each: Option<u64>) -> (u64, u64) {
         let mut watermark = Watermark::default();
         let (mut count, mut last) = (0, 0);

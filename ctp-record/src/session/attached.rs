@@ -1,7 +1,7 @@
 //! The parts that only a recording of already running programs has: requests to attach, inspections that the user asked
 //! for, and an end that the programs do not notice.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ctp_trace::record::{Nanos, Record};
 
@@ -38,6 +38,12 @@ impl AttachedPrograms {
             ends_at,
             account: Account::default(),
         }
+    }
+
+    /// The rest of the time that the user has set.
+    pub(super) fn until_end(&self) -> Option<Duration> {
+        let ends_at = self.ends_at?;
+        Some(ends_at.saturating_duration_since(Instant::now()))
     }
 
     /// Takes a record of an inspection.

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::Session;
+use super::{AttachedPrograms, Session};
 use crate::monitor::stuck_monitor::StuckMonitor;
 use crate::session::pace::Next;
 use crate::session::wait::{self, Happened};
@@ -116,14 +116,14 @@ impl Session<'_> {
         Ok(happened)
     }
 
-    /// Waits for a tick. While no program uses a memory, a tick only checks whether that is still so, until other
-    /// checks are due: a program without a probe costs little.
+    /// Waits for a tick. While no program has used a memory, keeps waiting, tick by tick, until another check is
+    /// due: a program without a probe costs little.
     fn wait_until_used(&mut self) -> io::Result<Happened> {
         let tick = self.tick();
         let end = Instant::now() + self.until_other_checks();
         loop {
             let happened = self.wait(tick, true)?;
-            let is_due = self.regions.are_in_use() || end <= Instant::now();
+            let is_due = self.regions.were_used() || end <= Instant::now();
             if is_due || happened != Happened::default() {
                 return Ok(happened);
             }
@@ -140,6 +140,7 @@ impl Session<'_> {
             self.stuck_monitor.as_ref().map(StuckMonitor::pause),
             self.observations.pause(),
             self.inspections.pause(),
+            self.attached.as_ref().and_then(AttachedPrograms::until_end),
         ];
         pauses
             .into_iter()

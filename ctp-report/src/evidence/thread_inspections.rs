@@ -159,13 +159,13 @@ impl ThreadInspection {
             let last = match self.state {
                 InspectedState::Blocked => {
                     format!(
-                        "tid {tid} is still there: inspection {inspections}, no context switch since"
+                        "tid {tid} is still there after {inspections} inspections, without a context switch"
                     )
                 }
                 InspectedState::Running => {
-                    format!("tid {tid} runs: so in all {inspections} inspections")
+                    format!("tid {tid} runs in all {inspections} inspections")
                 }
-                _ => format!("tid {tid} is there again: so in all {inspections} inspections"),
+                _ => format!("tid {tid} is there in all {inspections} inspections"),
             };
             lines.push((Nanos(self.last_ns), last));
         }

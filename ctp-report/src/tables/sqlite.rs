@@ -7,7 +7,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use ctp_trace::output::{ExistingFile, Name, ResolvedPath, resolve};
+use ctp_trace::output::{Name, ResolvedPath, WhenExisting, resolve};
 use ctp_trace::record::Start;
 use rusqlite::types::{ToSqlOutput, Value as SqlValue, ValueRef};
 use rusqlite::{Connection, OpenFlags, ToSql, params_from_iter};
@@ -34,10 +34,10 @@ pub fn write(
 ) -> Result<PathBuf> {
     let cannot_write = || format!("cannot write {}: name another file", path.display());
     // Rejects links and files that another user planted, before anything is read.
-    resolve(path, ExistingFile::Overwritten).with_context(cannot_write)?;
+    resolve(path, WhenExisting::Overwritten).with_context(cannot_write)?;
     check_earlier(path)?;
     let ResolvedPath::File(name) =
-        resolve(path, ExistingFile::Replaced).with_context(cannot_write)?
+        resolve(path, WhenExisting::Replaced).with_context(cannot_write)?
     else {
         bail!(
             "cannot write {}: a database needs a regular file; name another",

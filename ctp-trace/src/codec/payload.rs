@@ -56,7 +56,7 @@ impl Payload {
 }
 
 /// Compresses the parts of payloads.
-pub(crate) trait Compress: Send {
+pub(crate) trait Compress: Send + Sync {
     /// Compresses a part into `out`. Returns its compressed length. Fails if `out` is too short.
     fn compress(&mut self, part: &[u8], kind: PartKind, out: &mut [u8]) -> io::Result<usize>;
 }

@@ -14,11 +14,11 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::owner::{ForeignEntry, is_foreign, is_ours};
-use super::{Existing, ExistingFile, Name, ResolvedPath, identity};
+use super::{Existing, Name, ResolvedPath, WhenExisting, identity};
 
 /// The result of a walk.
 pub(super) enum End {
-    ResolvedPath(ResolvedPath),
+    Destination(ResolvedPath),
     Directory(Rc<OwnedFd>),
 }
 
@@ -29,7 +29,7 @@ const MAX_PARENTS: usize = 4096;
 /// Opens the entry itself, whatever its type, without side effects.
 const LOOK: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
-pub(super) fn walk(path: &Path, earlier: ExistingFile) -> io::Result<End> {
+pub(super) fn walk(path: &Path, earlier: WhenExisting) -> io::Result<End> {
     let mut walk = Walk::to(path, earlier)?;
     for _ in 0..=MAX_LINKS {
         match walk.advance()? {
@@ -52,7 +52,7 @@ struct Walk {
     path: PathBuf,
     /// The remaining names.
     names: VecDeque<OsString>,
-    earlier: ExistingFile,
+    earlier: WhenExisting,
 }
 
 enum Step {
@@ -62,7 +62,7 @@ enum Step {
 }
 
 impl Walk {
-    fn to(path: &Path, earlier: ExistingFile) -> io::Result<Self> {
+    fn to(path: &Path, earlier: WhenExisting) -> io::Result<Self> {
         // If the working directory may not be searched, absolute paths can still be resolved.
         let start = if path.is_absolute() { "/" } else { "." };
         let directory = open_directory(start)?;
@@ -136,7 +136,7 @@ impl Walk {
     }
 
     fn file(&self, name: OsString) -> Step {
-        Step::End(End::ResolvedPath(ResolvedPath::File(Name {
+        Step::End(End::Destination(ResolvedPath::File(Name {
             directory: self.directory.clone(),
             path: self.path.join(&name),
             name,
@@ -144,7 +144,7 @@ impl Walk {
     }
 
     fn existing(&self, checked: OwnedFd, name: OsString, is_open_file: bool) -> Step {
-        Step::End(End::ResolvedPath(ResolvedPath::Existing(Existing {
+        Step::End(End::Destination(ResolvedPath::Existing(Existing {
             directory: self.directory.clone(),
             name,
             checked,
@@ -155,7 +155,7 @@ impl Walk {
     /// A file that will be replaced is not written to. So its owner matters only in a directory that
     /// another user planted.
     fn earlier_file(&self, entry: OwnedFd, stat: &Stat, name: OsString) -> io::Result<Step> {
-        let is_replaced = self.earlier == ExistingFile::Replaced;
+        let is_replaced = self.earlier == WhenExisting::Replaced;
         if !is_replaced || self.planted_by.is_some() {
             self.check_owner(stat, &name, "file")?;
         }
@@ -203,7 +203,7 @@ impl Walk {
         }
         let behind = openat(&self.directory, name, LOOK, Mode::empty())?;
         let is_file = FileType::from_raw_mode(fstat(&behind)?.st_mode).is_file();
-        let is_by_path = is_file && self.earlier == ExistingFile::Replaced;
+        let is_by_path = is_file && self.earlier == WhenExisting::Replaced;
         Ok((!is_by_path).then_some(behind))
     }
 

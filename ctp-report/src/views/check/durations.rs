@@ -12,7 +12,7 @@ use crate::config::rules::{DurationKind, DurationSelector, Statistic};
 use crate::load::Model;
 use crate::names::Names;
 use crate::views::check::missing::Missing;
-use crate::views::check::proof::{OwnedSpan, Support};
+use crate::views::check::proof::{MetricProof, OwnedSpan};
 use crate::views::check::range::MetricRange;
 
 /// How many significant decimal digits a percentile has.
@@ -70,7 +70,7 @@ impl<'r> SelectedDurations<'r> {
     }
 
     /// The longest duration.
-    pub fn proof(&self, model: &Model, names: &Names) -> Option<Support> {
+    pub fn proof(&self, model: &Model, names: &Names) -> Option<MetricProof> {
         let verb = match self.durations.kind {
             DurationKind::Wait => "the longest: waited",
             DurationKind::Run => "the longest: ran",

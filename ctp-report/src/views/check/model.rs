@@ -11,7 +11,7 @@ use crate::load::Model;
 use crate::names::Names;
 use crate::views::check::durations::SelectedDurations;
 use crate::views::check::missing::Missing;
-use crate::views::check::proof::{OwnedSpan, Support};
+use crate::views::check::proof::{MetricProof, OwnedSpan};
 use crate::views::check::range::{MetricRange, Outcome};
 use crate::views::check::{counts, totals};
 
@@ -41,7 +41,7 @@ pub struct MetricValue {
     /// The range of the value.
     pub range: MetricRange,
     /// What supports the value.
-    pub proof: Vec<Support>,
+    pub proof: Vec<MetricProof>,
 }
 
 /// A rule and its result.
@@ -64,7 +64,7 @@ pub struct Checked {
     pub why: Option<String>,
     /// What supports the value.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub proof: Vec<Support>,
+    pub proof: Vec<MetricProof>,
 }
 
 /// Applies the rules, in their order, and then the denied lints. `collected` has the durations of each

@@ -13,7 +13,7 @@ use crate::text::units;
 
 /// A coroutine or a place that supports a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Support {
+pub struct MetricProof {
     /// The id of the coroutine, if there is a single coroutine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<u32>,
@@ -50,14 +50,14 @@ impl OwnedSpan {
 
     /// Describes the span. `verb` is what the coroutine did. The place is that of the wait: of this wait, or
     /// of the wait before this run.
-    pub fn proof(&self, model: &Model, names: &Names, verb: &str) -> Support {
+    pub fn proof(&self, model: &Model, names: &Names, verb: &str) -> MetricProof {
         let site = match self.span.activity {
             SpanActivity::Waiting(site, _) | SpanActivity::Running(Some((site, _))) => site,
             SpanActivity::Running(None) => self.spawned,
         };
         let length = units::duration(self.span.length());
         let given = names.called(model.trace_model.name(self.name));
-        Support {
+        MetricProof {
             id: Some(self.span.coroutine.0),
             name: given.unwrap_or_else(|| names.function(self.spawned, "")),
             at: names.at(site),
@@ -68,10 +68,10 @@ impl OwnedSpan {
 }
 
 /// Describes a coroutine that is stuck.
-pub fn of_member(model: &Model, names: &Names, (coroutine, judgement): &Member) -> Support {
+pub fn of_member(model: &Model, names: &Names, (coroutine, judgement): &Member) -> MetricProof {
     let site = model.trace_model.place_of(coroutine);
     let age = units::duration(judgement.age);
-    Support {
+    MetricProof {
         what: format!(
             "{} {} for {age}",
             judgement.verdict.word(),
@@ -83,47 +83,47 @@ pub fn of_member(model: &Model, names: &Names, (coroutine, judgement): &Member) 
 }
 
 /// Describes the coroutine that lost the most events, of those that have not ended.
-pub fn of_losses(model: &Model, names: &Names) -> Option<Support> {
+pub fn of_losses(model: &Model, names: &Names) -> Option<MetricProof> {
     let all = model.trace_model.coroutines().into_iter();
     let most = all.max_by_key(|coroutine| coroutine.account.lost())?;
     let lost = most.account.lost();
     let site = model.trace_model.place_of(most);
-    (0 < lost).then(|| Support {
+    (0 < lost).then(|| MetricProof {
         what: format!("lost {}", units::counted(lost, "event")),
         ..of_coroutine(model, names, most, site)
     })
 }
 
-fn of_coroutine(model: &Model, names: &Names, coroutine: &Coroutine, site: SiteId) -> Support {
-    Support {
+fn of_coroutine(model: &Model, names: &Names, coroutine: &Coroutine, site: SiteId) -> MetricProof {
+    MetricProof {
         id: Some(coroutine.id.0),
         name: names.of_coroutine(model, coroutine),
         at: names.at(site),
-        ..Support::default()
+        ..MetricProof::default()
     }
 }
 
 /// Describes a group of coroutines that were alive at the end.
-pub fn of_leak(leak: &Leak) -> Support {
+pub fn of_leak(leak: &Leak) -> MetricProof {
     let coroutines = units::counted(leak.count as u64, "coroutine");
-    Support {
+    MetricProof {
         id: leak.ids.first().copied().filter(|_| leak.count == 1),
         name: leak.function.clone(),
         at: leak.at.clone(),
         what: format!("{coroutines} {}", leak.state),
-        ..Support::default()
+        ..MetricProof::default()
     }
 }
 
 /// Describes a finding of a lint.
-pub fn of_lint(place: &LintPlace) -> Support {
+pub fn of_lint(place: &LintPlace) -> MetricProof {
     let coroutines = units::counted(place.coroutines, "coroutine");
-    Support {
+    MetricProof {
         id: place.ids.first().copied().filter(|_| place.coroutines == 1),
         name: place.function.clone(),
         at: place.at.clone(),
         what: format!("{coroutines}: {}", (place.lint.message)(place)),
-        ..Support::default()
+        ..MetricProof::default()
     }
 }
 

@@ -4,7 +4,7 @@ use std::io;
 
 use crate::text::{Page, units};
 use crate::views::check::model::{self, Checked};
-use crate::views::check::proof::Support;
+use crate::views::check::proof::MetricProof;
 use crate::views::check::range::Outcome;
 
 /// Writes each rule with its value and, unless the rule holds, what supports the value.
@@ -45,7 +45,7 @@ pub fn value(checked: &Checked) -> String {
 }
 
 /// A proof without its place.
-pub fn line(proof: &Support) -> String {
+pub fn line(proof: &MetricProof) -> String {
     let id = proof.id.map(|id| format!("id {id} ")).unwrap_or_default();
     format!("{id}{}: {}", proof.name, proof.what)
 }

@@ -8,7 +8,7 @@ use crate::config::rules::{DurationKind, DurationSelector, Statistic};
 use crate::load::Model;
 use crate::names::Names;
 use crate::views::check::missing;
-use crate::views::check::proof::Support;
+use crate::views::check::proof::MetricProof;
 use crate::views::check::range::MetricRange;
 
 /// The range of a statistic.
@@ -133,16 +133,16 @@ fn with_missing(range: MetricRange, grows: bool, model: &Model, all: &[&Named]) 
 }
 
 /// Describes the coroutines of the name with the longest run that has ended, and the length of this run.
-pub fn longest_runner(model: &Model, names: &Names) -> Option<(Nanos, Support)> {
+pub fn longest_runner(model: &Model, names: &Names) -> Option<(Nanos, MetricProof)> {
     let all = model.trace_model.by_name().into_iter();
     let longest = all.max_by_key(|named| named.running.max)?;
     let key = longest.group_key;
     let name = names.called(model.trace_model.name(key.name));
-    let proof = Support {
+    let proof = MetricProof {
         name: name.unwrap_or_else(|| names.function(key.spawn_site, "")),
         at: names.at(key.spawn_site),
         what: "has the longest run".to_owned(),
-        ..Support::default()
+        ..MetricProof::default()
     };
     Some((longest.running.max, proof))
 }

@@ -95,6 +95,37 @@ mod tests {
     use super::*;
 
     #[test]
+    fn single_and_last_branch() {
+        let branches = Branches::new(true);
+        let awaited = |waiting, last| Awaited {
+            all: &branches,
+            waiting,
+            last,
+            stayed: 0,
+            departed: 0,
+        };
+        let numbers: Vec<usize> = [5, 6, 7]
+            .into_iter()
+            .filter_map(|chain| branches.clone_of(chain))
+            .collect();
+        assert_eq!(numbers, [0, 1, 2]);
+        assert!(awaited(0, 1).is_empty() && awaited(0, 1).last().is_none());
+        assert_eq!(awaited(0b010, 1).single(), Some(6));
+        assert_eq!(
+            (awaited(0b011, 0).single(), awaited(0b011, 0).last()),
+            (None, Some(5))
+        );
+        let without_the_last = awaited(0b011, 2);
+        let chains: Vec<u32> = without_the_last
+            .set()
+            .iter()
+            .map(|(chain, _)| chain)
+            .collect();
+        assert_eq!(chains, [6, 5], "the highest number stands for the last");
+        assert_eq!(without_the_last.last(), Some(6));
+    }
+
+    #[test]
     fn bits_of_a_word() {
         let numbers: Vec<usize> = bits(0b1010_0001).collect();
         assert_eq!(numbers, [0, 5, 7]);
