@@ -101,7 +101,7 @@ impl CoreFile {
             if !is_code && Header::read(&in_memory).is_none() {
                 continue;
             }
-            let build_id = elf::build_id(&in_memory, true);
+            let build_id = elf::build_id_in_memory(&in_memory);
             let given = self.executable.1.as_ref();
             let given = given.filter(|_| file.path == self.executable.0);
             let at = given.cloned().unwrap_or_else(|| path(&file.path));

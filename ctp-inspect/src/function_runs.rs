@@ -1,4 +1,4 @@
-//! Finds the ends of runs of functions' addresses in the data of a module, which is where vtables are.
+//! Finds where several addresses of functions in a row end in the data of a module. Vtables contain such rows.
 
 use crate::modules::Module;
 use crate::scan::Scan;

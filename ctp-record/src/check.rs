@@ -65,7 +65,7 @@ pub fn check(launch: &Launch) -> Result<u8, Error> {
 }
 
 fn file_of(memory: &Memory) -> io::Result<File> {
-    let descriptor = memory.path(false);
+    let descriptor = memory.path();
     Ok(File {
         path: fs::read_link(&descriptor)?.to_string_lossy().into_owned(),
         inode: fs::metadata(&descriptor)?.ino(),

@@ -1,4 +1,4 @@
-//! The life of the program under the recorder, with a type for each stage: `Prepared -> Running -> Ended`.
+//! The life of the program under the recorder, with a type for each stage: `Prepared -> Running -> ProgramEnd`.
 //!
 //! Memory and socket exist before the program's first instruction, so that the program need not be stopped to attach.
 //! A program that is already running attaches when it notices a request, see [`crate::attach`].
@@ -83,9 +83,14 @@ impl Prepared<'_> {
         if inherited::ignores_broken_pipes() {
             inherited::ignore(&mut command, Signal::PIPE.as_raw());
         }
+        let memory = if launch.inherit_fd {
+            self.memory.inherited_path()
+        } else {
+            self.memory.path()
+        };
         let spawned = command
             .args(arguments)
-            .env("CTP_SHM_PATH", self.memory.path(launch.inherit_fd))
+            .env("CTP_SHM_PATH", memory)
             .env("CTP_SOCK_PATH", self.rendezvous.path())
             .env("CTP_MAX_STATIONS", launch.stations.to_string())
             .spawn();

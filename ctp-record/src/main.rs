@@ -1,5 +1,5 @@
-//! The command `ctp-record`: parses the arguments, runs the task, and exits with its status. The library
-//! `ctp_record` does the work.
+//! The command `ctp-record`: parses the arguments, and exits with the status that the library `ctp_record` returns. The
+//! library does the work.
 
 use std::process::ExitCode;
 

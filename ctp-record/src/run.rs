@@ -1,4 +1,4 @@
-//! Runs the task of a configuration.
+//! Does what a configuration requests.
 
 use crate::attach;
 use crate::check;
@@ -18,7 +18,7 @@ use crate::session::recording;
 /// # Errors
 /// [`Error`], if there is nothing to record or writing failed.
 pub fn run(config: &Config) -> Result<u8, Error> {
-    match &config.task {
+    match &config.mode {
         Mode::Launch(launch) => recording::record(config, launch),
         Mode::CheckProbe(launch) => check::check(launch),
         Mode::Image(image) => image::read(config, image),

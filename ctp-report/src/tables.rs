@@ -77,13 +77,12 @@ fn fill(view: &StuckView, trace: &WholeTrace<'_>, writer: &mut dyn TableWriter) 
     let judged = trace.read(|trace_model, record| rows.take(trace_model, record))?;
     rows.finish()?;
     let model = judged.model(trace);
-    stuck::explain(
-        view,
-        (model, trace.names, &judged.stacks),
-        |explained| match selection.has(explained.member.0.id) {
-            true => rows.verdict(model, explained),
-            false => Ok(()),
-        },
-    )?;
+    stuck::explain(view, (model, trace.names, &judged.stacks), |explained| {
+        if selection.has(explained.member.0.id) {
+            rows.verdict(model, explained)
+        } else {
+            Ok(())
+        }
+    })?;
     writer.finish()
 }

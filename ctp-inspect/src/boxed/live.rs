@@ -1,4 +1,4 @@
-//! [`judge`]: which boxed futures live.
+//! [`judge`]: decides which boxed futures are alive.
 //!
 //! A box that was moved or dropped may leave its two words behind. So a future certainly lives only if it is alone in
 //! memory that the allocator says is in use, and if that memory has the size of the type and can be a value of it.

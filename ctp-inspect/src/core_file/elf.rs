@@ -160,9 +160,18 @@ fn next_note(bytes: &[u8]) -> Option<(Note<'_>, &[u8])> {
     Some((note, bytes.get(end..).unwrap_or_default()))
 }
 
-/// The build id of an ELF file. `is_loaded` says whether `read` takes offsets from the start of the loaded file in
-/// memory, or offsets in the file.
-pub fn build_id(read: Read<'_>, is_loaded: bool) -> Option<Vec<u8>> {
+/// The build id of an ELF file. `read` takes offsets in the file.
+pub fn build_id_of_file(read: Read<'_>) -> Option<Vec<u8>> {
+    build_id(read, |note, _| note.offset)
+}
+
+/// The build id of a loaded ELF file. `read` takes offsets from the start of the file in memory.
+pub fn build_id_in_memory(read: Read<'_>) -> Option<Vec<u8>> {
+    build_id(read, |note, first| note.address.wrapping_sub(first.address))
+}
+
+/// The build id of an ELF file. `start_of` returns the offset of a segment, given the first segment of the file, too.
+fn build_id(read: Read<'_>, start_of: fn(&Segment, &Segment) -> u64) -> Option<Vec<u8>> {
     let segments = Header::read(read)?.segments(read);
     let first = segments
         .iter()
@@ -171,11 +180,7 @@ pub fn build_id(read: Read<'_>, is_loaded: bool) -> Option<Vec<u8>> {
         .iter()
         .filter(|segment| segment.is_note())
         .find_map(|segment| {
-            let start = if is_loaded {
-                segment.address.wrapping_sub(first.address)
-            } else {
-                segment.offset
-            };
+            let start = start_of(segment, first);
             let bytes = bytes_at(read, start, segment.file_bytes.min(MAX_FILE_NOTE_BYTES));
             let notes = notes(&bytes).into_iter();
             let mut ids = notes.filter(|note| (note.kind, note.owner) == BUILD_ID);
@@ -252,6 +257,6 @@ mod tests {
         use object::Object as _;
         let object = object::File::parse(&file[..]).expect("an executable");
         let expected = object.build_id().expect("notes").map(<[u8]>::to_vec);
-        assert_eq!(build_id(&read, false), expected);
+        assert_eq!(build_id_of_file(&read), expected);
     }
 }

@@ -28,11 +28,9 @@ pub fn mapped(
     let base = base(&header, &loaded, headers)?;
     let first = loaded.iter().find(|segment| segment.offset == 0)?;
     let start = base.wrapping_add(first.address);
-    let id_in_memory = elf::build_id(
-        &|offset, buffer| in_core(start.wrapping_add(offset), buffer),
-        true,
-    );
-    let is_other = id_in_memory.is_some() && id_in_memory != elf::build_id(&read, false);
+    let id_in_memory =
+        elf::build_id_in_memory(&|offset, buffer| in_core(start.wrapping_add(offset), buffer));
+    let is_other = id_in_memory.is_some() && id_in_memory != elf::build_id_of_file(&read);
     let has_data = loaded
         .iter()
         .all(|segment| !segment.has(PF_W) || is_in(memory, base.wrapping_add(segment.address)));

@@ -38,7 +38,7 @@ impl MappedFiles {
     pub fn open(&mut self, path: &[u8], at: &Path, build_id: Option<&[u8]>, is_given: bool) {
         let file = symbolize::open_regular(at).ok();
         let found = file.as_ref().and_then(|file| {
-            elf::build_id(&|offset, buffer| read_file(file, offset, buffer), false)
+            elf::build_id_of_file(&|offset, buffer| read_file(file, offset, buffer))
         });
         let is_same = match build_id {
             Some(expected) => found.as_deref() == Some(expected),

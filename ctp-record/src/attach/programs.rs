@@ -59,7 +59,7 @@ impl FoundPrograms {
     /// # Errors
     /// The path of the socket is too long.
     pub fn request(&self, prepared: &Prepared<'_>) -> io::Result<()> {
-        let memory = prepared.memory.path(false);
+        let memory = prepared.memory.path();
         let socket = prepared.rendezvous.path();
         let paths = path_bytes(memory.as_bytes(), socket.as_os_str().as_encoded_bytes());
         let paths = paths.ok_or(Errno::NAMETOOLONG)?;

@@ -189,11 +189,11 @@ impl Args {
             output: self.output.clone(),
             backlog_bytes: self.backlog,
             verbosity,
-            task: self.task()?,
+            mode: self.mode()?,
         })
     }
 
-    fn task(self) -> Result<Mode, clap::Error> {
+    fn mode(self) -> Result<Mode, clap::Error> {
         if let Some(Sub::Control(control)) = self.subcommand {
             return control.command().map(Mode::Control);
         }
@@ -227,7 +227,7 @@ impl Args {
             let kind = ErrorKind::MissingRequiredArgument;
             return Err(command().error(kind, inspect::ONLY_WITH_PID));
         }
-        if let Some(inspect) = self.inspect.task() {
+        if let Some(inspect) = self.inspect.inspect() {
             return Ok(Mode::Inspect(inspect, self.launch(None)));
         }
         if self.command.is_empty() {

@@ -17,7 +17,7 @@ use crate::output::backlog::Backlog;
 #[derive(Clone, Debug)]
 pub struct Config {
     /// What to do.
-    pub task: Mode,
+    pub mode: Mode,
     /// Where the trace goes.
     pub output: PathBuf,
     /// Limit of unwritten bytes in memory; `None`: derived from the size of this machine's memory.
@@ -26,7 +26,7 @@ pub struct Config {
     pub verbosity: Verbosity,
 }
 
-/// The task.
+/// What to do.
 #[derive(Clone, Debug)]
 pub enum Mode {
     /// Run a program.

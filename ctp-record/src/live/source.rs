@@ -1,4 +1,4 @@
-//! What each way to read the memory of a running target provides.
+//! [`LiveSource`]: a way to read the memory of a running target.
 
 use std::fmt;
 use std::io;

@@ -80,15 +80,14 @@ impl Memory {
         fstat(&self.file).map_or(0, |stat| stat.st_ino)
     }
 
-    /// The path at which the program opens the memory: through this process or, with `inherit`, through its
-    /// own inherited descriptor.
-    pub fn path(&self, inherit: bool) -> String {
-        let fd = self.file.as_raw_fd();
-        if inherit {
-            format!("/proc/self/fd/{fd}")
-        } else {
-            format!("/proc/{}/fd/{fd}", std::process::id())
-        }
+    /// The path at which any process opens the memory: that of a descriptor of this process.
+    pub fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
+    }
+
+    /// The path at which a program that inherits the descriptor opens the memory.
+    pub fn inherited_path(&self) -> String {
+        format!("/proc/self/fd/{}", self.file.as_raw_fd())
     }
 }
 

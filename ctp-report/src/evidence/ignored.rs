@@ -1,4 +1,4 @@
-//! The coroutines that are alive, of which those that the user ignores have no bad verdict.
+//! Judges the coroutines that are alive. A coroutine that the user ignores gets no bad verdict.
 
 use ctp_trace::model::Coroutine;
 use ctp_trace::record::Nanos;

@@ -1,5 +1,5 @@
-//! How often expensive work is repeated, so that the work uses only a small part of a processor, unless a minute
-//! has passed.
+//! Decides when expensive work is repeated: so seldom that the work uses a small part of a processor, but at least once
+//! a minute.
 
 use std::time::{Duration, Instant};
 

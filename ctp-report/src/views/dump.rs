@@ -19,9 +19,10 @@ use crate::{document, load};
 /// If the trace cannot be read, or `out` cannot be written.
 pub fn show(config: &Config, out: &mut dyn Write) -> Result<()> {
     let input = load::open(config)?;
-    let selection = match config.filter.is_empty() {
-        true => Selection::default(),
-        false => document::select(config, &input)?.2,
+    let selection = if config.filter.is_empty() {
+        Selection::default()
+    } else {
+        document::select(config, &input)?.2
     };
     if !config.json {
         text::left_out(input.imported(), out)?;

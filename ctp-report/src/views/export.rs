@@ -21,9 +21,10 @@ use crate::{document, load};
 pub fn show(config: &Config, view: &ExportView, out: &mut dyn Write) -> Result<()> {
     let mut exporter = Exporter::default();
     let input = load::open(config)?;
-    let selection = match config.filter.is_empty() {
-        true => Selection::default(),
-        false => document::select(config, &input)?.2,
+    let selection = if config.filter.is_empty() {
+        Selection::default()
+    } else {
+        document::select(config, &input)?.2
     };
     let see = |_: &TraceModel, record: &Record| {
         if !matches!(record, Record::Event(_)) || selection.has_record(record) {

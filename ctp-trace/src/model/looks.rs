@@ -1,4 +1,4 @@
-//! What the recorder found when it looked at awaited descriptors from outside, per wait.
+//! What the recorder found when it examined awaited descriptors from outside, by wait.
 
 use super::TraceModel;
 use super::coroutine::Coroutine;

@@ -1,5 +1,5 @@
-//! Counts from where the waits at a site are ended: the sites at which the waking coroutines had waited
-//! before they ran.
+//! Counts which coroutines end the waits at a site. A waking coroutine is counted by the site of its own latest
+//! wait.
 
 use std::num::NonZeroU32;
 

@@ -1,4 +1,4 @@
-//! The table of caveats. A caveat is a reason why a verdict is only likely that would otherwise be certain.
+//! The table of caveats. With a caveat, a verdict is only likely. Without it, the verdict would be certain.
 
 /// Defines [`Caveat`] and its descriptions. An entry has the word for programs, the meaning for the
 /// documentation, and two clauses for pages: for a resource that was closed, and for coroutines that

@@ -122,7 +122,7 @@ impl InspectArgs {
     }
 
     /// The processes to inspect, if any.
-    pub fn task(&self) -> Option<Inspect> {
+    pub fn inspect(&self) -> Option<Inspect> {
         if self.pid.is_empty() {
             return None;
         }

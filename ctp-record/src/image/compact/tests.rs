@@ -1,4 +1,4 @@
-//! Dumps of compact memory, read to the end.
+//! Tests that read whole dumps of compact memory.
 
 use ctp_nostd::layout::{EXT_MAGIC, EXT_REV, RingHead, VERSION};
 use ctp_nostd::slot::{final_seq_in, index_in};

@@ -125,10 +125,12 @@ fn with_missing(range: MetricRange, grows: bool, model: &Model, all: &[&Named]) 
     {
         why.push("totals of a coroutine are incomplete".to_owned());
     }
-    match why.is_empty() {
-        true => range,
-        false if grows => MetricRange::at_least(range.least, why.join("; ")),
-        false => MetricRange::unknown(why.join("; ")),
+    if why.is_empty() {
+        range
+    } else if grows {
+        MetricRange::at_least(range.least, why.join("; "))
+    } else {
+        MetricRange::unknown(why.join("; "))
     }
 }
 

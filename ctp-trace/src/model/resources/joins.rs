@@ -1,5 +1,5 @@
-//! Coroutines that await the end of others. To these coroutines, the end is what the close of a
-//! descriptor is to its waiters.
+//! Coroutines that await the end of others. The end of a coroutine resumes them, as the close of a descriptor
+//! resumes its waiters.
 
 use super::closings::{Closing, Resource, resource};
 use crate::hash::Map;
@@ -12,6 +12,7 @@ const AWAITED: usize = 1 << 16;
 /// Maximum number of ends that are remembered for later waits. Beyond this number, all are forgotten.
 const ENDED: usize = 1 << 14;
 
+/// The awaited coroutines, and the ends of coroutines.
 #[derive(Clone, Debug, Default)]
 pub(in crate::model) struct Joins {
     /// Coroutines that others await.
