@@ -55,7 +55,7 @@ pub fn check(launch: &Launch) -> Result<u8, Error> {
     let running = prepared.launch(launch)?;
     let file = file_of(&memory).map_err(|error| StartError::Memory(plan.bytes(), error))?;
     let judged = ProtocolWatch::new(region, &rendezvous, file, clock.monotonic_ns)
-        .until_the_end(running, signals)
+        .run_until_end(running, signals)
         .map_err(Error::Wait)?;
     print(&text_of(&judged))?;
     let broken = judged

@@ -73,13 +73,13 @@ fn write(view: &TablesView, trace: &WholeTrace<'_>) -> Result<PathBuf> {
 fn fill(view: &StuckView, trace: &WholeTrace<'_>, writer: &mut dyn TableWriter) -> Result<()> {
     let selection = trace.selection;
     let mut rows = Rows::new((trace.model, trace.names), selection, writer);
-    rows.definitions(trace.whole);
+    rows.write_definitions(trace.whole);
     let judged = trace.read(|trace_model, record| rows.take(trace_model, record))?;
     rows.finish()?;
     let model = judged.model(trace);
     stuck::explain(view, (model, trace.names, &judged.stacks), |explained| {
         if selection.has(explained.member.0.id) {
-            rows.verdict(model, explained)
+            rows.write_verdict(model, explained)
         } else {
             Ok(())
         }

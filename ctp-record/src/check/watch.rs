@@ -95,7 +95,7 @@ impl<'w> ProtocolWatch<'w> {
     ///
     /// # Errors
     /// Those of the kernel while waiting.
-    pub fn until_the_end(
+    pub fn run_until_end(
         mut self,
         mut running: Running,
         mut signals: Signals,
@@ -122,19 +122,19 @@ impl<'w> ProtocolWatch<'w> {
             sleep(PAUSE);
         };
         self.world.was_killed = matches!(ended, ExitReason::Signalled(_));
-        self.let_in();
+        self.accept_connections();
         self.read_all();
         self.judge_world();
         Ok(self.judged)
     }
 
     fn read_all(&mut self) {
-        self.let_in();
+        self.accept_connections();
         self.world.most_claimed = self.world.most_claimed.max(self.region.claimed());
         self.world.stations = self.region.allocated().len();
         self.read_stations();
         self.world.doorbell.check(&self.region, &self.latest);
-        self.listen();
+        self.read_messages();
         let attached = &self.world.threads.attached;
         self.world.unfinished.check_threads(attached);
         self.readings += 1;
@@ -151,7 +151,7 @@ impl<'w> ProtocolWatch<'w> {
         }
     }
 
-    fn let_in(&mut self) {
+    fn accept_connections(&mut self) {
         while let Some(caller) = self.rendezvous.accept() {
             self.sockets.extend(caller.socket);
             self.world.connected += 1;
@@ -196,7 +196,8 @@ impl<'w> ProtocolWatch<'w> {
         }
     }
 
-    fn listen(&mut self) {
+    /// Counts the rings at all connections, and denies requests for memory.
+    fn read_messages(&mut self) {
         let mut bytes = [0; 64];
         for socket in &self.sockets {
             while let Ok(count @ 1..) = read(socket, &mut bytes) {

@@ -100,7 +100,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Writes the rows that do not depend on events. `whole` is the trace with all coroutines.
-    pub fn definitions(&mut self, whole: &Model) {
+    pub fn write_definitions(&mut self, whole: &Model) {
         definitions::trace(whole, &mut self.out);
         definitions::write(self.about, &self.references, &mut self.out);
     }
@@ -110,7 +110,7 @@ impl<'a> Rows<'a> {
     pub fn take(&mut self, trace_model: &TraceModel, record: &Record) {
         let has_row = self.about.selection.has_record(record);
         match record {
-            Record::Event(event) => self.event(trace_model, event, has_row),
+            Record::Event(event) => self.add_event(trace_model, event, has_row),
             Record::ThreadEvent(thread_event) => {
                 self.thread_event(trace_model, thread_event, has_row);
             }
@@ -124,7 +124,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Takes an event of a coroutine, and the wait that the event ended.
-    fn event(&mut self, trace_model: &TraceModel, event: &Event, has_row: bool) {
+    fn add_event(&mut self, trace_model: &TraceModel, event: &Event, has_row: bool) {
         let coroutine = trace_model.get(event.coroutine);
         if has_row {
             events::event(&self.references, coroutine, event, &mut self.out);
@@ -132,12 +132,12 @@ impl<'a> Rows<'a> {
         if let Some(coroutine) = coroutine {
             let end = waits::End::of(coroutine, event);
             let call = self.call_before(event);
-            self.wait(coroutine, end, call);
+            self.write_wait(coroutine, end, call);
         }
     }
 
     /// Writes a wait, if a part of it is in the selected time.
-    fn wait(&mut self, coroutine: &Coroutine, end: Option<waits::End>, call: Option<Call>) {
+    fn write_wait(&mut self, coroutine: &Coroutine, end: Option<waits::End>, call: Option<Call>) {
         let selection = self.about.selection;
         if let Some(end) = end.filter(|end| end.is_selected(selection)) {
             let about = (self.about, &self.references);
@@ -187,8 +187,8 @@ impl<'a> Rows<'a> {
         if coroutines::is_over(coroutine, counts) {
             let lost = coroutine.account.lost_given(counts);
             // A filter may have kept out the run and the death after the last wait.
-            self.last_wait(coroutine, true);
-            self.coroutine(coroutine, lost, true);
+            self.write_last_wait(coroutine, true);
+            self.write_coroutine(coroutine, lost, true);
         }
     }
 
@@ -196,14 +196,14 @@ impl<'a> Rows<'a> {
     fn replaced(&mut self, trace_model: &TraceModel, process: ProcessId) {
         let all = trace_model.coroutines().into_iter();
         for coroutine in all.filter(|coroutine| coroutine.process == process) {
-            self.last_wait(coroutine, true);
-            self.coroutine(coroutine, coroutine.account.lost(), true);
+            self.write_last_wait(coroutine, true);
+            self.write_coroutine(coroutine, coroutine.account.lost(), true);
         }
     }
 
     /// Writes the row of a coroutine, unless a damaged trace has the same coroutine twice.
     /// `is_over` says that the final account has its death.
-    fn coroutine(&mut self, coroutine: &Coroutine, lost: u64, is_over: bool) {
+    fn write_coroutine(&mut self, coroutine: &Coroutine, lost: u64, is_over: bool) {
         let sums = self.aggregates.take(coroutine);
         if self.references.note_written(coroutine.id) {
             let about = (self.about, &self.references);
@@ -212,10 +212,10 @@ impl<'a> Rows<'a> {
     }
 
     /// Writes the wait of which the trace has no end.
-    fn last_wait(&mut self, coroutine: &Coroutine, is_over: bool) {
+    fn write_last_wait(&mut self, coroutine: &Coroutine, is_over: bool) {
         if let Some(end) = waits::End::missing(coroutine, is_over) {
             let call = self.calls.take(coroutine.id);
-            self.wait(coroutine, Some(end), call);
+            self.write_wait(coroutine, Some(end), call);
         }
     }
 
@@ -225,8 +225,8 @@ impl<'a> Rows<'a> {
     /// If a row could not be stored.
     pub fn finish(&mut self) -> Result<()> {
         for coroutine in self.about.model.trace_model.coroutines() {
-            self.last_wait(coroutine, false);
-            self.coroutine(coroutine, coroutine.account.lost(), false);
+            self.write_last_wait(coroutine, false);
+            self.write_coroutine(coroutine, coroutine.account.lost(), false);
         }
         self.out.failed.take().map_or(Ok(()), Err)
     }
@@ -235,7 +235,7 @@ impl<'a> Rows<'a> {
     ///
     /// # Errors
     /// If the row could not be stored.
-    pub fn verdict(&mut self, judged: &Model, explained: &Explained<'_>) -> Result<()> {
+    pub fn write_verdict(&mut self, judged: &Model, explained: &Explained<'_>) -> Result<()> {
         verdicts::write(judged, &self.references, explained, &mut self.out);
         self.out.failed.take().map_or(Ok(()), Err)
     }

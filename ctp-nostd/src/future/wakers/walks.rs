@@ -7,8 +7,9 @@
 //! ```
 //! A thread claims an entry when it first walks its stack. In a fork, the entries belong to threads
 //! of the parent, so the thread claims an entry again. If all entries have owners, and the few owners
-//! that a claim checks are alive, the thread has no entry and keeps no walks. A kept walk is valid only on the stack of the thread that
-//! kept it, so a thread clears the walks in an entry that it claims.
+//! that a claim checks are alive, the thread has no entry and keeps no walks. A kept walk is valid
+//! only on the stack of the thread that kept it, so a thread clears the walks in an entry that it
+//! claims.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -87,7 +88,7 @@ impl Walks {
     }
 
     /// Changes the owner, if the owner is `from`. Returns whether it was.
-    fn take(&self, from: u32, by: u32) -> bool {
+    fn change_owner(&self, from: u32, by: u32) -> bool {
         let relaxed = Ordering::Relaxed;
         let taken = self.owner.compare_exchange(from, by, relaxed, relaxed);
         taken.is_ok()
@@ -100,13 +101,13 @@ impl Walks {
 fn claim(all: &[Walks], thread: u32, has_exited: impl Fn(u32) -> bool) -> Option<usize> {
     let owner = |index: &usize| all[*index].owner.load(Ordering::Relaxed);
     let mut free = (0..all.len()).filter(|index| [0, thread].contains(&owner(index)));
-    let free = free.find(|index| owner(index) == thread || all[*index].take(0, thread));
+    let free = free.find(|index| owner(index) == thread || all[*index].change_owner(0, thread));
     let begin = thread as usize;
     let mut others = (begin..begin + MAX_CHECKED).map(|index| index % all.len());
     free.or_else(|| {
         others.find(|index| {
             let before = owner(index);
-            has_exited(before) && all[*index].take(before, thread)
+            has_exited(before) && all[*index].change_owner(before, thread)
         })
     })
 }

@@ -13,7 +13,7 @@ impl EventRecords<'_> {
         // Whether totals include these events is known at the end.
         if !self.model.is_by_name() {
             let moment = self.moment(coroutine, event);
-            self.events_lost(coroutine, moment, coroutine.lost_before(event));
+            self.add_lost_events(coroutine, moment, coroutine.lost_before(event));
         }
     }
 
@@ -27,13 +27,13 @@ impl EventRecords<'_> {
             coroutine.lost_at_the_end(event_counts)
         };
         if self.selection.has_start(moment.at) {
-            self.events_lost(coroutine, moment, lost);
+            self.add_lost_events(coroutine, moment, lost);
         }
         // The coroutine may have ended by an event that is lost.
         self.named.remove(&coroutine.id);
     }
 
-    fn events_lost(&mut self, coroutine: &Coroutine, moment: Moment, lost: u64) {
+    fn add_lost_events(&mut self, coroutine: &Coroutine, moment: Moment, lost: u64) {
         if 0 < lost {
             let values = [
                 FieldValue::U32(coroutine.id.0),
