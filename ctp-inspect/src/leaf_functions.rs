@@ -43,6 +43,12 @@ const LIBRARIES: &[&str] = &[
     "event_listener_strategy",
     "flume",
     "spin",
+    "kanal",
+    "tokio_tungstenite",
+    "tungstenite",
+    "want",
+    "hyper",
+    "h2",
     "pin_project_lite",
     "ctp_nostd",
 ];
@@ -54,6 +60,7 @@ const LEAVES: &[(&str, LeafKind)] = &[
     ("tokio::io::poll_evented::", LeafKind::Io),
     ("tokio::io::async_fd::", LeafKind::Io),
     ("tokio::net::", LeafKind::Io),
+    ("tokio_tungstenite::compat::", LeafKind::Io),
     ("async_io::reactor::", LeafKind::Io),
     ("async_io::Async<", LeafKind::Io),
     ("tokio::runtime::time::", LeafKind::Timer),
@@ -75,9 +82,32 @@ const LEAVES: &[(&str, LeafKind)] = &[
     ("futures_channel::mpsc::Sender", LeafKind::Room),
     ("futures_channel::mpsc::BoundedSenderInner", LeafKind::Room),
     ("futures_channel::mpsc::sink_impl", LeafKind::Room),
+    // Line tables do not name the type.
+    ("futures_channel::mpsc::poll_unparked", LeafKind::Room),
+    ("futures_channel::mpsc::poll_ready", LeafKind::Room),
     ("futures_channel::mpsc::", LeafKind::Message),
     ("flume::async::Send", LeafKind::Room),
     ("flume::async::Recv", LeafKind::Message),
+    ("kanal::future::SendFuture", LeafKind::Room),
+    ("kanal::future::ReceiveFuture", LeafKind::Message),
+    ("kanal::future::ReceiveStream", LeafKind::Message),
+    // A connection of hyper's client takes the next request when it wants one.
+    ("want::Giver", LeafKind::Room),
+    ("want::poll_want", LeafKind::Room),
+    // Windows of HTTP/2, a request that has no stream yet, and what the other end sends.
+    (
+        "h2::proto::streams::send::Send::poll_capacity",
+        LeafKind::Output,
+    ),
+    ("h2::proto::streams::send::poll_capacity", LeafKind::Output),
+    ("h2::client::SendRequest", LeafKind::Room),
+    ("h2::client::poll_ready", LeafKind::Room),
+    (
+        "h2::proto::streams::recv::Recv::poll_response",
+        LeafKind::Reply,
+    ),
+    ("h2::proto::streams::recv::poll_response", LeafKind::Reply),
+    ("h2::proto::streams::recv::", LeafKind::Message),
     ("tokio_util::time::delay_queue::", LeafKind::Message),
     ("futures_util::lock::mutex::", LeafKind::Lock),
     ("tokio::runtime::task::join::", LeafKind::Task),
@@ -216,6 +246,10 @@ fn mapping(module: &Module) -> Mapping {
 fn refined(kind: LeafKind, function: &str) -> LeafKind {
     let path = path_of(function);
     if kind == LeafKind::Unknown {
+        // Line tables do not say in which function of the module a closure is.
+        if path.contains("::{closure#") {
+            return kind;
+        }
         let mut leaves = LEAVES.iter();
         return leaves
             .find(|(module, _)| path.starts_with(module))
@@ -235,9 +269,12 @@ fn is_of_waker(function: &str) -> bool {
     path_of(function).starts_with("core::task::wake::Waker")
 }
 
-/// Whether a function that waits for a descriptor writes.
+/// Whether a function that waits for a descriptor writes. A sink is ready once it has written.
 fn writes(path: &str) -> bool {
-    let (_, name) = path.rsplit_once("::").unwrap_or_default();
+    let (of, name) = path.rsplit_once("::").unwrap_or_default();
+    if name == "poll_ready" && of.contains("futures_sink::Sink<") {
+        return true;
+    }
     name.strip_prefix("poll_").is_some_and(|end| {
         ["write", "send", "flush", "shutdown"]
             .iter()
@@ -364,6 +401,8 @@ mod tests {
         assert_eq!(kind(&[acquire, &lock]), LeafKind::Lock);
         let ready = path("poll_ready<u32>", "futures-channel-0.3.31/src/mpsc/mod.rs");
         assert_eq!(ready, "futures_channel::mpsc::poll_ready<u32>");
+        let cloned = path("{closure#0}<u32>", "futures-channel-0.3.31/src/mpsc/mod.rs");
+        assert_eq!(kind(&[&cloned, &ready]), LeafKind::Room);
         assert_eq!(
             path("new", "async-channel-2.5.0/src/lib.rs"),
             "async_channel::new"
@@ -404,6 +443,21 @@ mod tests {
         let event = "event_listener::InnerListener<T,B>::poll_internal";
         let receive = "<async_channel::RecvInner<T> as event_listener_strategy::EventListenerFuture>::poll_with_strategy";
         assert_eq!(kind(&[event, receive]), LeafKind::Message);
+        let signal = "kanal::signal::AsyncSignal<T>::register_waker";
+        let send = "<kanal::future::SendFuture<T> as core::future::future::Future>::poll";
+        assert_eq!(kind(&[signal, send]), LeafKind::Room);
+        let proxy = "tokio_tungstenite::compat::AllowStd<S>::with_context::{{closure}}";
+        let ready = "<tokio_tungstenite::WebSocketStream<T> as futures_sink::Sink<M>>::poll_ready";
+        let next =
+            "<tokio_tungstenite::WebSocketStream<T> as futures_core::stream::Stream>::poll_next";
+        assert_eq!(kind(&[register, proxy, ready]), LeafKind::Output);
+        assert_eq!(kind(&[register, proxy, next]), LeafKind::Io);
+        let want = "want::Giver::poll_want";
+        let ready = "hyper::client::dispatch::Sender<T,U>::poll_ready";
+        assert_eq!(kind(&[want, ready]), LeafKind::Room);
+        let wait = "h2::proto::streams::stream::Stream::wait_send";
+        let capacity = "h2::proto::streams::send::Send::poll_capacity";
+        assert_eq!(kind(&[wait, capacity]), LeafKind::Output);
         let closed = "tokio::sync::oneshot::Sender<T>::poll_closed";
         assert_eq!(kind(&[closed]), LeafKind::Notification);
     }
