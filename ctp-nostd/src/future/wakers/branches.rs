@@ -22,8 +22,9 @@
 //! future did not show where the coroutine waits: several clones were left, several leaves cloned
 //! the waker, or no leaf did. Some leaf futures wake the waker that they replace, and would thus
 //! wake their own task in each poll. Others collect all wakers that differ. A future is never
-//! polled precisely again after one of its wakers was called in such a poll, or once it has very
-//! many wakers.
+//! polled precisely again after its wakers were called in several such polls in a row, or once it has
+//! very many wakers. A single such poll proves nothing: a permit that is released in the poll may go
+//! to a leaf that waits beside it.
 //!
 //! All words but `woken` and the counts of clones are changed only by the thread that polls.
 
@@ -37,6 +38,12 @@ use awaited::{bits, first_of};
 
 /// A future with more wakers than this is polled as usual.
 const MAX_WAKERS: usize = 64;
+
+/// After this many precise polls in a row in which a waker was called, there are no more.
+const MAX_POLLS_WITH_WAKES: u32 = 8;
+
+/// In `polls_with_wakes`: a waker was called in this poll.
+const WAKE_INSIDE: u32 = 1 << 31;
 
 /// A bit for each branch.
 const ALL: u32 = (1 << MAX_BRANCHES) - 1;
@@ -67,6 +74,8 @@ pub(crate) struct Branches {
     /// The same of the latest set of branches whose id is in `stored_id`; 0 if there is none.
     stored: AtomicU32,
     stored_id: AtomicU32,
+    /// {a waker was called in this poll 1 | such precise polls in a row 31}.
+    polls_with_wakes: AtomicU32,
     all: [Branch; MAX_BRANCHES],
 }
 
@@ -107,6 +116,7 @@ impl Branches {
             before: AtomicU32::new(0),
             stored: AtomicU32::new(0),
             stored_id: AtomicU32::new(0),
+            polls_with_wakes: AtomicU32::new(0),
             all: [const { Branch::new() }; MAX_BRANCHES],
         }
     }
@@ -128,14 +138,35 @@ impl Branches {
         }
     }
 
-    /// Ends precise polls for good, because a leaf has woken the waker that it replaced.
+    /// Ends precise polls for good.
     #[cold]
-    pub fn end_precise_polls(&self) {
+    fn end_precise_polls(&self) {
         set(&self.mode, NEVER_PRECISE);
+    }
+
+    /// Notes that a waker of this future is called within a precise poll. A leaf that wakes the waker which
+    /// it replaces does so in each precise poll, so that these polls would never end.
+    #[cold]
+    pub fn wake_inside(&self) {
+        let polls = get(&self.polls_with_wakes);
+        if polls & WAKE_INSIDE != 0 {
+            return;
+        }
+        set(&self.polls_with_wakes, (polls + 1) | WAKE_INSIDE);
+        if polls + 1 == MAX_POLLS_WITH_WAKES {
+            self.end_precise_polls();
+        }
     }
 
     /// Begins a poll.
     pub fn begin_poll(&self) {
+        let polls = get(&self.polls_with_wakes);
+        let in_a_row = if polls & WAKE_INSIDE == 0 {
+            0
+        } else {
+            polls & !WAKE_INSIDE
+        };
+        set(&self.polls_with_wakes, in_a_row);
         set(&self.cloned, 0);
         set(&self.kept_inside, 0);
         let woken = self.woken.swap(0, Ordering::Relaxed);
@@ -387,13 +418,29 @@ mod tests {
         branches.ask_for_precise_polls(0);
         assert!(!branches.is_precise(), "there is no leaf");
         branches.ask_for_precise_polls(1);
-        assert!(branches.is_precise());
-        branches.end_precise_polls();
+        for polls in 1..=MAX_POLLS_WITH_WAKES {
+            assert!(branches.is_precise(), "{polls}");
+            branches.begin_poll();
+            branches.wake_inside();
+            branches.wake_inside();
+        }
         branches.ask_for_precise_polls(2);
         assert!(!branches.is_precise());
         let collects = Branches::new(true);
         collects.ask_for_precise_polls(MAX_WAKERS + 1);
         assert!(!collects.is_precise());
+    }
+
+    #[test]
+    fn wakes_in_some_polls_do_not_end_precise_polls() {
+        let branches = Branches::new(true);
+        for poll in 0..4 * MAX_POLLS_WITH_WAKES {
+            branches.begin_poll();
+            if poll % MAX_POLLS_WITH_WAKES != 0 {
+                branches.wake_inside();
+            }
+        }
+        assert!(branches.is_precise());
     }
 
     #[test]

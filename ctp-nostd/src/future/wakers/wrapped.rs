@@ -268,13 +268,12 @@ impl Wrapped {
         &FUNCTIONS
     }
 
-    /// Notes that a waker of this branch is called. If that happens within the poll, precise polls end:
-    /// a leaf that wakes the waker which it replaces would do so in each precise poll.
+    /// Notes that a waker of this branch is called.
     #[inline]
     pub fn wake_branch(&self, number: usize) {
         self.branches.wake(number);
         if self.is_polled_here() {
-            self.branches.end_precise_polls();
+            self.branches.wake_inside();
         }
     }
 
