@@ -8,9 +8,11 @@ mod members;
 pub mod parents;
 mod place;
 mod relations;
+mod stops;
 pub mod usual;
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use ctp_trace::model::{Blocks, Closing, Coroutine, Levels};
@@ -37,6 +39,7 @@ pub use group_verdict::GroupVerdict;
 pub use members::Members;
 pub use place::GroupPlace;
 pub use relations::{Relation, Relations};
+use stops::{Headline, Stops};
 
 /// Coroutines that share verdict, fact, reason and place.
 #[derive(Clone, Debug, Serialize)]
@@ -114,7 +117,8 @@ pub fn groups(context: &Context, all: &[Member]) -> Vec<Group> {
     let mut groups: Vec<Group> = groups.collect();
     mark_duplicates(&mut groups);
     let relations = Relations::of(&groups);
-    groups.sort_by_key(|group| group.rank(relations.of_group(group)));
+    let stops = Stops::of(&context.model.trace_model, &groups);
+    groups.sort_by_key(|group| group.rank(relations.of_group(group), &stops));
     causes::put_first(&context.model.trace_model, &mut groups);
     groups
 }
@@ -238,6 +242,13 @@ impl Group {
                 .all(|blocker| self.members.oldest_ns / 10 * 9 <= blocker.runs_ns)
     }
 
+    /// Whether a busy thread may be the cause: as above, or because nothing in the process continues while the
+    /// thread is blocked.
+    pub fn is_explained_by_busy_threads(&self) -> bool {
+        let is_general = matches!(self.group_verdict.judged.reason, Reason::NoProgress(_));
+        is_general && !self.evidence.thread_blockers.is_empty() || self.is_delayed_by_busy_threads()
+    }
+
     /// The count and the function: `3 x read_frame`.
     pub fn title(&self) -> String {
         let count = units::grouped(self.members.count as u64);
@@ -251,22 +262,33 @@ impl Group {
 
     /// The sort key: the worst verdict first. Groups that are stuck by themselves come before groups that
     /// wait for a stuck coroutine, and before groups of which only the length of the wait is known.
-    /// Verdicts with a headline for each fact and reason are sorted by fact and reason too. Of stuck
-    /// groups, those that stopped growing first come first: what caused a stop no longer changes, while
-    /// its victims still accumulate. Other groups are sorted by their relation to the stuck groups, then
-    /// by size.
-    fn rank(&self, relation: Relation) -> impl Ord + use<> {
-        let Judgement { verdict, fact, .. } = self.group_verdict.judged;
+    /// Verdicts with a headline for each fact and reason are sorted by headlines too. Of stuck groups,
+    /// and of headlines that rest on elimination, those that stopped growing first come first: what caused a stop no
+    /// longer changes, while its victims still accumulate. Other groups are sorted by their relation to the
+    /// stuck groups, then by size.
+    fn rank(&self, relation: Relation, stops: &Stops) -> impl Ord + use<> {
+        let verdict = self.verdict();
         let separate = verdict < Verdict::Unknown;
-        let is_by_length = self.group_verdict.judged.reason.describe().basis == Basis::Length;
+        let is_by_elimination = self.is_by_elimination();
+        let is_judged_by_length = is_by_elimination && verdict.is_stuck();
         (
-            verdict,
-            !self.evidence.roots.is_empty(),
-            is_by_length,
-            separate.then_some((fact, self.group_verdict.reason)),
-            (verdict.is_stuck()).then_some(std::cmp::Reverse(self.members.youngest_ns)),
+            (verdict, !self.evidence.roots.is_empty(), is_by_elimination),
+            is_judged_by_length.then(|| stops.of_headline(self)),
+            separate.then_some(self.headline()),
+            verdict.is_stuck().then(|| stops.of_group(self)),
             relation,
-            std::cmp::Reverse(self.members.count),
+            Reverse(self.members.count),
         )
+    }
+
+    /// Whether the verdict rests on what usually happens, or on the silence of the whole process.
+    fn is_by_elimination(&self) -> bool {
+        let reason = self.group_verdict.judged.reason;
+        reason.describe().basis == Basis::Length || matches!(reason, Reason::NoProgress(_))
+    }
+
+    /// What groups below one headline have in common.
+    fn headline(&self) -> Headline {
+        (self.group_verdict.judged.fact, self.group_verdict.reason)
     }
 }

@@ -176,7 +176,7 @@ fn order(groups: &[Group]) -> [Verdict; 4] {
     ];
     if groups
         .iter()
-        .any(|group| group.verdict().is_stuck() && group.is_delayed_by_busy_threads())
+        .any(|group| group.verdict().is_stuck() && group.is_explained_by_busy_threads())
     {
         [worst, busy, stuck, maybe]
     } else {

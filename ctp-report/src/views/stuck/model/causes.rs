@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ctp_trace::model::{Coroutine, FamilyId, TraceModel};
-use ctp_trace::record::CoroutineId;
+use ctp_trace::record::{CoroutineId, Nanos};
 
 use super::Group;
 
@@ -22,36 +22,49 @@ pub(super) fn put_first(model: &TraceModel, groups: &mut [Group]) {
         let of_proof: BTreeMap<u32, usize> = order
             .iter()
             .enumerate()
-            .filter_map(|(position, node)| Some((groups.get(*node)?.evidence.proof.id, position)))
+            .map(|(position, node)| (groups[*node].evidence.proof.id, position))
             .collect();
         groups.sort_by_key(|group| of_proof.get(&group.evidence.proof.id).copied());
     }
 }
 
-/// A graph of the groups and of the families of their wakers, which are numbered after the groups. A
-/// group depends on the families that usually wake the group, and a family depends on the groups of
-/// its coroutines.
+/// A graph of the groups. A group depends on each group with a coroutine that may have been meant to end
+/// the wait: of a family that usually wakes the group, and born before the wait began. A group that joins
+/// a coroutine of another group depends on that group.
 fn dependencies(model: &TraceModel, groups: &[Group]) -> Vec<Vec<usize>> {
-    let mut edges: Vec<Vec<usize>> = vec![Vec::new(); groups.len()];
-    let mut nodes: BTreeMap<FamilyId, usize> = BTreeMap::new();
-    for (node, group) in groups.iter().enumerate() {
+    let born: Vec<BTreeMap<FamilyId, Nanos>> = groups
+        .iter()
+        .map(|group| earliest_births(model, group))
+        .collect();
+    let edges = groups.iter().map(|group| {
         let oldest = model.get(CoroutineId(group.evidence.proof.id));
         let wakers = oldest.map_or(&[][..], |oldest| model.families_of_wakers(oldest));
-        for family in wakers {
-            let known = *nodes.entry(*family).or_insert(edges.len());
-            edges.resize(edges.len().max(known + 1), Vec::new());
-            edges[node].push(known);
+        let since = oldest.and_then(Coroutine::suspend).map(|wait| wait.at);
+        let others = groups.iter().enumerate().filter(|(node, other)| {
+            let mut wakers = wakers.iter().filter_map(|family| born[*node].get(family));
+            wakers.any(|born| since.is_none_or(|since| *born < since)) || joins(group, other)
+        });
+        others.map(|(node, _)| node).collect()
+    });
+    edges.collect()
+}
+
+/// For each family in the group, when its first coroutine of the group was born.
+fn earliest_births(model: &TraceModel, group: &Group) -> BTreeMap<FamilyId, Nanos> {
+    let mut earliest = BTreeMap::new();
+    for coroutine in coroutines(model, group) {
+        if let Some(family) = coroutine.family {
+            let born: &mut Nanos = earliest.entry(family).or_insert(coroutine.born);
+            *born = coroutine.born.min(*born);
         }
     }
-    for (node, group) in groups.iter().enumerate() {
-        for coroutine in coroutines(model, group) {
-            let family = coroutine.family.and_then(|family| nodes.get(&family));
-            if let Some(&family) = family.filter(|family| edges[**family].last() != Some(&node)) {
-                edges[family].push(node);
-            }
-        }
-    }
-    edges
+    earliest
+}
+
+/// Whether a coroutine of the group probably waits for the end of a coroutine of the other group.
+fn joins(group: &Group, other: &Group) -> bool {
+    let joining = &other.evidence.joined_by;
+    group.members.ids.iter().any(|id| joining.contains(id))
 }
 
 fn coroutines<'m>(model: &'m TraceModel, group: &'m Group) -> impl Iterator<Item = &'m Coroutine> {
