@@ -1,5 +1,6 @@
 //! Finds what the leaf futures of the recorded await chains wait for, by the functions in the program's debug info or
-//! symbols. Also finds which branches of waits are copies of the same code.
+//! symbols. Also finds which chains are at the same place of the source, because the compiler may have duplicated the
+//! code.
 //!
 //! Reading debug info takes long for a large program. It is therefore read on a separate thread, and only once some
 //! coroutine has waited for a second, or may have waited that long for a branch of a `select!`.
@@ -14,6 +15,9 @@ use ctp_trace::record::{Branches, Chain, Leaf, LeafKind, Module, ProcessId, Reco
 
 /// Maximum number of chains that wait to be examined; later ones stay unknown.
 const MAX_PENDING: usize = 1 << 14;
+
+/// Maximum number of chains of which the place is found, apart from those of branches.
+const MAX_PLACES: usize = 1 << 11;
 
 /// Maximum number of bytes of debug info that are read.
 const MAX_BYTES: u64 = 512 << 20;
@@ -162,10 +166,10 @@ fn examine_all(requests: &Receiver<LeafRequest>, answers: &Sender<Vec<Leaf>>) {
 struct Examiner {
     functions: LeafFunctions,
     modules: Vec<Module>,
-    /// The chains so far, without those of branches that were examined.
+    /// The chains so far of which the place has not been found.
     chains: HashMap<SiteId, (ProcessId, Chain)>,
-    /// The first branch at each place.
-    branches: HashMap<(ProcessId, LeafKind, ChainPlace), SiteId>,
+    /// The first site at each place.
+    firsts: HashMap<(ProcessId, LeafKind, ChainPlace), SiteId>,
 }
 
 impl Examiner {
@@ -175,48 +179,66 @@ impl Examiner {
             functions: LeafFunctions::new(search_paths),
             modules: Vec::new(),
             chains: HashMap::new(),
-            branches: HashMap::new(),
+            firsts: HashMap::new(),
         }
     }
 
     fn examine(&mut self, mut request: LeafRequest) -> Vec<Leaf> {
         self.modules.append(&mut request.modules);
-        let (functions, modules) = (&mut self.functions, &self.modules);
-        let chains = request.chains.iter();
-        let kinds = chains.map(|(process, chain)| Leaf {
-            site: chain.site,
-            kind: functions.kind(*process, &chain.addresses, modules),
-            same_as: SiteId(0),
-        });
-        let mut leaves: Vec<Leaf> = kinds
-            .filter(|leaf| leaf.kind != LeafKind::Unknown)
-            .collect();
-        for (process, chain) in request.chains {
-            self.chains.insert(chain.site, (process, chain));
+        let mut leaves = Vec::new();
+        for (process, chain) in std::mem::take(&mut request.chains) {
+            let leaf = self.leaf(process, &chain);
+            if leaf.same_as == SiteId(0) {
+                self.chains.insert(chain.site, (process, chain));
+            }
+            leaves.extend(Some(leaf).filter(|leaf| leaf.kind != LeafKind::Unknown));
         }
-        leaves.extend(
-            request
-                .branches
-                .iter()
-                .filter_map(|site| self.branch(*site)),
-        );
+        let branches = request.branches.into_iter();
+        leaves.extend(branches.filter_map(|site| self.branch(site)));
         leaves
+    }
+
+    /// What the leaf future of a chain waits for, and where if that is known too.
+    fn leaf(&mut self, process: ProcessId, chain: &Chain) -> Leaf {
+        let kind = self
+            .functions
+            .kind(process, &chain.addresses, &self.modules);
+        let has_kind = !matches!(kind, LeafKind::Unknown | LeafKind::SharedSite);
+        let same_as = if has_kind && self.firsts.len() < MAX_PLACES {
+            self.first_at_place(process, chain, kind)
+        } else {
+            None
+        };
+        Leaf {
+            site: chain.site,
+            kind,
+            same_as: same_as.unwrap_or_default(),
+        }
+    }
+
+    /// The first site at the place of a chain. `None` if the place is not known.
+    fn first_at_place(
+        &mut self,
+        process: ProcessId,
+        chain: &Chain,
+        kind: LeafKind,
+    ) -> Option<SiteId> {
+        let place = self.functions.place(process, chain, &self.modules)?;
+        let first = self.firsts.entry((process, kind, place));
+        Some(*first.or_insert(chain.site))
     }
 
     /// Examines a branch, once.
     fn branch(&mut self, site: SiteId) -> Option<Leaf> {
         let (process, chain) = self.chains.remove(&site)?;
-        let (functions, modules) = (&mut self.functions, &self.modules);
-        let kind = functions.kind(process, &chain.addresses, modules);
-        let place = functions.place(process, &chain, modules);
-        let same_as = place.map_or(site, |place| {
-            let place = (process, kind, place);
-            *self.branches.entry(place).or_insert(site)
-        });
+        let kind = self
+            .functions
+            .kind(process, &chain.addresses, &self.modules);
+        let first = self.first_at_place(process, &chain, kind);
         Some(Leaf {
             site,
             kind,
-            same_as,
+            same_as: first.unwrap_or(site),
         })
     }
 }

@@ -121,6 +121,26 @@ fn sites_at_the_same_line_are_compared() {
 
 // CT-14
 #[test]
+fn copies_of_a_line_are_compared() {
+    let chains = [chained(1, &[2, 3, 4, 5]), chained(2, &[2, 6, 7, 8])].concat();
+    let leaf = |site, same_as| {
+        Record::Leaf(Leaf {
+            site: SiteId(site),
+            same_as: SiteId(same_as),
+            ..Leaf::default()
+        })
+    };
+    let others = coroutine(1, "a", 8, 1, 1, READ);
+    let copy = coroutine(2, "b", 0, 2, 2, READ);
+    let of =
+        |leaves: Vec<Record>| judged(&[chains.clone(), leaves, others.clone(), copy.clone()]).0;
+    assert_eq!(of(vec![leaf(1, 1), leaf(2, 1)]), Some(Level::Line));
+    assert_ne!(of(vec![leaf(1, 1), leaf(2, 2)]), Some(Level::Line));
+    assert_ne!(of(Vec::new()), Some(Level::Line));
+}
+
+// CT-14
+#[test]
 fn the_same_innermost_calls_are_compared() {
     let sites: Vec<Record> = [chained(1, &[1, 2, 3, 4, 5]), chained(2, &[1, 2, 3, 4, 6])].concat();
     let others = coroutine(1, "a", 8, 1, 1, WaitKind::Unknown);

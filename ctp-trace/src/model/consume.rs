@@ -38,6 +38,7 @@ impl TraceModel {
             Record::Leaf(leaf) => {
                 self.socket_waits.note_leaf(leaf);
                 self.branches.note_leaf(leaf);
+                self.lines.note_leaf(leaf);
             }
             Record::CoroutineStack(stack) => self.stacks.note(stack),
             Record::Inspection(_)

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use crate::hash::Map;
-use crate::record::{Chain, Place, ProcessId, Site, SiteId};
+use crate::record::{Chain, Leaf, Place, ProcessId, Site, SiteId};
 
 /// A line of a process: a number that all sites at the line share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,6 +19,8 @@ const MIN_CALLS: usize = 3;
 struct SiteLine {
     process: ProcessId,
     line: Option<LineId>,
+    /// The line of the chain, if the recorder has examined it.
+    chain_line: Option<LineId>,
     /// The addresses of the chain, innermost first; empty without a chain.
     calls: Box<[u64]>,
 }
@@ -28,12 +30,14 @@ struct SiteLine {
 pub(super) struct SiteLines {
     sites: Map<SiteId, SiteLine>,
     lines: HashMap<(ProcessId, Place), LineId>,
+    /// The line of each site that stands for the place of several chains.
+    chain_lines: Map<SiteId, LineId>,
 }
 
 impl SiteLines {
     /// Takes a site. The place of a function says nothing about the line of a chain in it.
     pub(super) fn note_site(&mut self, site: &Site) {
-        let next = LineId(u32::try_from(self.lines.len()).unwrap_or(u32::MAX));
+        let next = self.next_line();
         let line = match site.place {
             Place::Function { .. } => None,
             _ => Some(
@@ -45,6 +49,22 @@ impl SiteLines {
         };
         let known = self.sites.entry(site.id).or_default();
         (known.process, known.line) = (site.process, line);
+    }
+
+    /// Takes the place of a chain: the compiler may have duplicated the code of a line, so that other chains are
+    /// at the same place.
+    pub(super) fn note_leaf(&mut self, leaf: &Leaf) {
+        if leaf.same_as == SiteId(0) {
+            return;
+        }
+        let next = self.next_line();
+        let line = *self.chain_lines.entry(leaf.same_as).or_insert(next);
+        self.sites.entry(leaf.site).or_default().chain_line = Some(line);
+    }
+
+    fn next_line(&self) -> LineId {
+        let count = self.lines.len() + self.chain_lines.len();
+        LineId(u32::try_from(count).unwrap_or(u32::MAX))
     }
 
     /// Takes the chain of a site.
@@ -62,7 +82,8 @@ impl SiteLines {
 
     /// The line of the site, if known.
     pub(super) fn line(&self, site: SiteId) -> Option<LineId> {
-        self.sites.get(&site)?.line
+        let known = self.sites.get(&site)?;
+        known.line.or(known.chain_line)
     }
 
     /// Whether two sites are the same, or have the same innermost calls.

@@ -10,9 +10,9 @@ pub struct Leaf {
     pub site: SiteId,
     /// What the leaf future waits for.
     pub kind: LeafKind,
-    /// For the branches of waits: the first site with a branch at the same place of the source, since the
-    /// compiler may have duplicated the code. The site itself if that is the first, or if the lines are not
-    /// known. 0 if the place was not examined.
+    /// The first site whose chain is at the same place of the source, since the compiler may have duplicated
+    /// the code. The site itself if that is the first, or for a branch whose lines are not known. 0 if the
+    /// place was not examined.
     pub same_as: SiteId,
 }
 
