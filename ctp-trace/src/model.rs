@@ -28,6 +28,7 @@ mod levels;
 mod lines;
 mod lives;
 mod living;
+mod lock_keepers;
 mod lock_queue;
 mod lock_waits;
 mod looks;

@@ -242,7 +242,9 @@ impl Case<'_> {
             (_, Some(due)) => (Verdict::Waiting, Reason::Timer(due)),
             _ => {
                 let lost = self.closed().or_else(|| self.looked());
-                let lost = lost.or_else(|| self.before_full_channel());
+                let lost = lost
+                    .or_else(|| self.before_full_channel())
+                    .or_else(|| self.keeping_lock());
                 lost.unwrap_or_else(|| self.against_the_past())
             }
         }

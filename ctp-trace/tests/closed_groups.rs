@@ -10,6 +10,7 @@ const SECOND_PERMIT: SiteId = SiteId(2);
 const MESSAGE: SiteId = SiteId(3);
 const JOIN: SiteId = SiteId(4);
 const UNKNOWN: SiteId = SiteId(5);
+const LOCK: SiteId = SiteId(6);
 /// A thread that runs no coroutine.
 const THREAD: u32 = 19;
 
@@ -33,6 +34,7 @@ impl Program {
             (MESSAGE, LeafKind::Message),
             (JOIN, LeafKind::Task),
             (UNKNOWN, LeafKind::Semaphore),
+            (LOCK, LeafKind::Lock),
         ];
         let leaf = |(site, kind)| {
             Record::Leaf(Leaf {
@@ -306,6 +308,74 @@ fn requests_that_have_ended_gave_what_they_took() {
     program.spawn(14, "request");
     program.wait(14, SECOND_PERMIT);
     assert_eq!(program.reasons()[..2], ["each-other"; 2]);
+}
+
+// CT-15
+#[test]
+fn only_a_waiting_intake_could_spawn_more_jobs() {
+    let intake = |waits: SiteId| {
+        let mut program = Program::new();
+        program.spawn(1, "intake");
+        for id in 2..12 {
+            program.spawn_on(id, "job", 1);
+            program.is_given(1, PERMIT, id, 1);
+            program.end(id);
+        }
+        program.spawn_on(12, "job", 1);
+        program.wait(1, PERMIT);
+        program.wait(12, waits);
+        program
+    };
+    assert_eq!(intake(PERMIT).reasons(), ["each-other"; 2]);
+    assert_eq!(intake(MESSAGE).reasons()[0], "quiet");
+    let mut program = intake(PERMIT);
+    program.spawn(13, "intake");
+    program.end(13);
+    assert_eq!(program.reasons()[0], "quiet", "there may be another intake");
+}
+
+// CT-15
+#[test]
+fn new_requests_take_permits_before_they_give_some() {
+    let mut program = Program::new();
+    program.spawn(1, "cleaner");
+    for id in 2..12 {
+        program.spawn(id, "request");
+        program.is_given(id, PERMIT, if id == 2 { 1 } else { id - 1 }, 1);
+        program.is_given(1, SECOND_PERMIT, id, 1);
+    }
+    (2..12).for_each(|id| program.end(id));
+    program.wait(1, SECOND_PERMIT);
+    program.spawn(12, "request");
+    program.wait(12, PERMIT);
+    assert_eq!(program.reasons(), ["each-other"; 2]);
+}
+
+/// Workers share a lock. The first waits here, and the others for the lock.
+fn workers_before_a_lock(waits: SiteId, others_work: bool) -> Vec<&'static str> {
+    let mut program = Program::new();
+    for id in 1..4 {
+        program.spawn(id, "worker");
+    }
+    for (id, by) in [(1, 2), (2, 1), (3, 1)] {
+        program.is_given(id, LOCK, by, 10);
+    }
+    program.wait(1, waits);
+    program.wait(2, if others_work { waits } else { LOCK });
+    program.wait(3, LOCK);
+    program.reasons()
+}
+
+// CT-15
+#[test]
+fn the_only_worker_that_wants_no_lock_keeps_it() {
+    let far = "far-beyond";
+    assert_eq!(
+        workers_before_a_lock(UNKNOWN, false),
+        ["keeps-lock", far, far]
+    );
+    assert_eq!(workers_before_a_lock(MESSAGE, false)[0], "only-coarse");
+    assert_eq!(workers_before_a_lock(LOCK, false), [far; 3]);
 }
 
 // CT-15

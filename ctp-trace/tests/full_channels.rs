@@ -8,6 +8,8 @@ const ROOM: SiteId = SiteId(1);
 const MESSAGE: SiteId = SiteId(2);
 const PENDING: SiteId = SiteId(3);
 const REPLY: SiteId = SiteId(4);
+const SHUTDOWN: SiteId = SiteId(5);
+const TIMER: SiteId = SiteId(6);
 
 fn ms(ms: u64) -> Nanos {
     Nanos(ms * 1_000_000)
@@ -87,6 +89,8 @@ fn judged(records: &[Vec<Record>]) -> Vec<&'static str> {
         leaf(ROOM, LeafKind::Room),
         leaf(MESSAGE, LeafKind::Message),
         leaf(REPLY, LeafKind::Reply),
+        leaf(SHUTDOWN, LeafKind::Notification),
+        leaf(TIMER, LeafKind::Timer),
     ];
     let end = Record::End(End {
         at: ms(9_000),
@@ -179,6 +183,39 @@ fn a_reader_that_only_senders_wake_never_reads() {
     let another_sender = [waits(4, MESSAGE), vec![sent(4, 3)]];
     let another_sender = [&all[..], &another_sender].concat();
     assert_eq!(judged(&another_sender), ["no-past"; 4]);
+}
+
+/// A reader that received messages for a while, and waits here since.
+fn reader_that_left(id: u32, site: SiteId) -> Vec<Record> {
+    let mut reader = short_waits(id, MESSAGE);
+    reader.truncate(reader.len() - 1);
+    reader.push(Record::Event(Event {
+        coroutine: CoroutineId(id),
+        n: 21,
+        at: ms(21),
+        kind: EventKind::Suspend,
+        site,
+        ..Event::default()
+    }));
+    reader
+}
+
+// CT-15
+#[test]
+fn a_reader_that_has_turned_away_never_reads() {
+    let judged_with = |reader: Vec<Record>, others: &[Vec<Record>]| {
+        let sends = [waits(1, ROOM), reader, vec![sent(1, 2)]];
+        judged(&[&sends[..], others].concat())[0]
+    };
+    assert_eq!(
+        judged_with(reader_that_left(2, SHUTDOWN), &[]),
+        "full-channel"
+    );
+    assert_eq!(judged_with(reader_that_left(2, TIMER), &[]), "no-past");
+    assert_eq!(judged_with(reader_that_left(2, MESSAGE), &[]), "no-past");
+    let pauses = [short_waits(3, SHUTDOWN)];
+    let paused = judged_with(reader_that_left(2, SHUTDOWN), &pauses);
+    assert_eq!(paused, "no-past", "such waits have ended before");
 }
 
 // CT-15

@@ -104,16 +104,40 @@ fn what_may_continue_makes_no_verdict() {
     };
     let idle = waits(2, 1, WaitKind::Unknown, idle);
     assert_eq!(judged(&[&hangs, &idle, &quiet, &now]), ["no-past", "idle"]);
-    let born = [Record::Birth(Birth {
-        coroutine: CoroutineId(2),
-        process: PROCESS,
-        ..Birth::default()
-    })];
-    assert_eq!(
-        judged(&[&hangs, &born, &quiet, &now])[0],
-        "no-past",
-        "ready to run"
-    );
+}
+
+// CT-15
+#[test]
+fn a_coroutine_that_no_thread_runs_is_no_progress() {
+    let born = |at| {
+        [Record::Birth(Birth {
+            coroutine: CoroutineId(2),
+            process: PROCESS,
+            at: Nanos(at),
+            ..Birth::default()
+        })]
+    };
+    let reason = |born_at, sleeping| {
+        let threads = [2, 4].map(|second| observed(second * SECOND, sleeping, 0));
+        let now = [end(5 * SECOND)];
+        judged(&[&hangs(1), &born(born_at), &threads, &now])[0]
+    };
+    assert_eq!(reason(3 * SECOND, 0), "no-past", "may be queued");
+    assert_eq!(reason(SECOND, 1), "no-past", "a thread may poll it");
+    assert_eq!(reason(SECOND, 0), "no-progress");
+}
+
+// CT-15
+#[test]
+fn threads_run_when_their_process_ends() {
+    let seen = |last| {
+        let threads = [2, 4].map(|second| observed(second * SECOND, 0, 0));
+        let runs = [observed(last, 0, 1), end(5 * SECOND)];
+        judged(&[&hangs(1), &threads, &runs])[0]
+    };
+    assert_eq!(seen(5 * SECOND - 1), "no-progress");
+    assert_eq!(seen(5 * SECOND + 1), "no-progress");
+    assert_eq!(seen(5 * SECOND - SECOND / 5), "no-past");
 }
 
 // CT-15

@@ -6,7 +6,9 @@
 //!
 //! The coroutines that may end a wait are those of the families that have ended waits at its site. A
 //! family is closed if only closed families can end the waits of all of its coroutines. A coroutine may
-//! have passed a permit to its children, so a family with an open descendant is open too.
+//! have passed a permit to its children, so a family with an open descendant is open too. If more
+//! coroutines of a family may come, the families that spawn them count as well: connections that have
+//! ended, each of which released a permit, can only come from the accept loop that waits for one.
 
 use std::collections::BTreeSet;
 
@@ -16,10 +18,14 @@ use super::families::FamilyId;
 use super::living::Living;
 use crate::hash::Map;
 use crate::record::{CoroutineId, LeafKind};
-use crate::verdict::State;
+use crate::verdict::{State, THRESHOLD};
 
 /// The coroutines that wait for each other and for nothing else.
 pub(super) type ClosedGroups = BTreeSet<CoroutineId>;
+
+/// Families of which a coroutine waits for a permit at a place where others have ended that had waited there. Such
+/// coroutines take a permit before they give one back.
+type Borrowers = BTreeSet<FamilyId>;
 
 /// Which families may continue once others do.
 #[derive(Debug, Default)]
@@ -56,26 +62,52 @@ impl TraceModel {
     /// judged without knowing the group.
     pub(super) fn closed_groups(&self, living: &Living) -> ClosedGroups {
         let all = self.coroutines.all().iter();
-        let alive: Vec<&Coroutine> = all.filter(|coroutine| coroutine.is_alive()).collect();
+        let alive: Vec<&Coroutine> = all
+            .filter(|coroutine| coroutine.is_alive() && !self.is_new(coroutine))
+            .collect();
         let is_for_permit =
             |coroutine: &Coroutine| self.leaf_kind(coroutine) == LeafKind::Semaphore;
         if !alive.iter().any(|coroutine| is_for_permit(coroutine)) {
             return ClosedGroups::default();
         }
-        let open = self.dependencies(&alive, living).into_open();
+        let borrowers = self.borrowers(&alive, living);
+        let open = self.dependencies(&alive, living, &borrowers).into_open();
         let closed = alive.into_iter().filter(|coroutine| {
-            let waking = self.waking_families(coroutine, living);
-            waking.is_some_and(|waking| !waking.iter().any(|family| open.contains(family)))
+            let waking = self.waking_families(coroutine, living, &borrowers);
+            waking.is_some_and(|waking| waking.is_disjoint(&open))
                 && !open.contains(&coroutine.family.unwrap_or_default())
         });
         closed.map(|coroutine| coroutine.id).collect()
     }
 
-    fn dependencies(&self, alive: &[&Coroutine], living: &Living) -> Dependencies {
+    /// Whether the coroutine was born so late that it can hold nothing for which another has waited for long.
+    fn is_new(&self, coroutine: &Coroutine) -> bool {
+        coroutine.born.until(self.end_of(coroutine.process)) < THRESHOLD
+    }
+
+    fn borrowers(&self, alive: &[&Coroutine], living: &Living) -> Borrowers {
+        let waiting = alive.iter().filter(|coroutine| {
+            let wait = coroutine.suspend();
+            let number = wait.and_then(|wait| self.places.find_number(wait.site, wait.wait));
+            let is_for_permit = self.leaf_kind(coroutine) == LeafKind::Semaphore;
+            is_for_permit
+                && number.is_some_and(|number| {
+                    living.have_visitors_ended(number, self.places.get(number))
+                })
+        });
+        waiting.filter_map(|coroutine| coroutine.family).collect()
+    }
+
+    fn dependencies(
+        &self,
+        alive: &[&Coroutine],
+        living: &Living,
+        borrowers: &Borrowers,
+    ) -> Dependencies {
         let mut dependencies = Dependencies::default();
         for coroutine in alive {
             let family = coroutine.family.unwrap_or_default();
-            match self.waking_families(coroutine, living) {
+            match self.waking_families(coroutine, living, borrowers) {
                 Some(waking) => waking
                     .iter()
                     .for_each(|other| dependencies.add(family, *other)),
@@ -90,9 +122,14 @@ impl TraceModel {
         dependencies
     }
 
-    /// The families of which some coroutine may end the wait. `None` if these are not all known, or if
-    /// the coroutine may continue otherwise.
-    fn waking_families(&self, coroutine: &Coroutine, living: &Living) -> Option<&[FamilyId]> {
+    /// The families of which some coroutine may end the wait, now or after it is spawned. `None` if these
+    /// are not all known, or if the coroutine may continue otherwise.
+    fn waking_families(
+        &self,
+        coroutine: &Coroutine,
+        living: &Living,
+        borrowers: &Borrowers,
+    ) -> Option<BTreeSet<FamilyId>> {
         let wait = coroutine.suspend()?;
         let kind = self.leaf_kind(coroutine);
         let number = self.places.find_number(wait.site, wait.wait)?;
@@ -100,13 +137,38 @@ impl TraceModel {
         let waking = stats.all_waking_families().filter(|all| !all.is_empty())?;
         let may_wait = waits_for_others(coroutine, kind) && self.is_only_wait(coroutine);
         let is_known = self.has_all_wakes(coroutine) && !stats.approximate;
-        // A family may get new coroutines if some have ended. New coroutines cannot release what they
-        // have not taken, and they are not a task that is awaited already.
-        let may_be_new = kind != LeafKind::Task && !living.have_visitors_ended(number, stats);
-        let are_here = waking.iter().all(|family| {
-            living.has(*family) && (!may_be_new || living.is_complete(*family, &self.families))
-        });
-        (may_wait && is_known && are_here).then_some(waking)
+        if !may_wait || !is_known {
+            return None;
+        }
+        // New coroutines are not a task that is awaited already.
+        let is_task = kind == LeafKind::Task;
+        // New coroutines cannot release what they have not taken.
+        let may_be_new = !is_task && !living.have_visitors_ended(number, stats);
+        let mut all = BTreeSet::new();
+        for family in waking {
+            all.insert(*family);
+            let is_here = living.has(*family);
+            if is_here && (!may_be_new || borrowers.contains(family)) {
+                continue;
+            }
+            if is_task {
+                return None;
+            }
+            all.extend(self.spawning_families(*family, living)?);
+        }
+        Some(all)
+    }
+
+    /// The families that may spawn more coroutines of this family: its ancestors, up to a family of which
+    /// no coroutine has ended. `None` if there is no such family.
+    fn spawning_families(&self, family: FamilyId, living: &Living) -> Option<Vec<FamilyId>> {
+        let mut spawning = Vec::new();
+        let mut youngest = family;
+        while !living.has(youngest) || !living.is_complete(youngest, &self.families) {
+            youngest = self.families.get(youngest)?.parent?;
+            spawning.push(youngest);
+        }
+        Some(spawning)
     }
 
     /// Whether the coroutine waits for a single thing.

@@ -2,13 +2,15 @@
 //!
 //! A program does not say which coroutine reads from a channel. But a sender wakes the reader, so the
 //! readers of a waiting sender's channels are among the coroutines that it has woken. If none of these
-//! can continue, neither can the sender: each waits for room itself, is stuck, is never woken again, or
-//! waits for a message that only such senders can send.
+//! can continue, neither can the sender: each waits for room itself, is stuck, is never woken again, waits
+//! for a message that only such senders can send, or has turned away from the channel: it waits for
+//! something else, far longer than ever before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::TraceModel;
 use super::coroutine::Coroutine;
+use super::levels::past_of_coroutine;
 use crate::hash::Map;
 use crate::record::{CoroutineId, LeafKind, PollWakers, WakeCall, Waker};
 use crate::verdict::{FullEvidence, Needs, WaitsFor, remaining};
@@ -121,7 +123,8 @@ impl TraceModel {
         let readers: BTreeSet<_> = senders.values().flatten().collect();
         for reader in readers.into_iter().filter_map(|id| self.get(*id)) {
             // A coroutine that is never woken again counts as waiting for itself.
-            let needs = if is_never_woken(reader) || stuck.contains(&reader.id) {
+            let is_over = is_never_woken(reader) || self.has_turned_away(reader);
+            let needs = if is_over || stuck.contains(&reader.id) {
                 needs_any(&[reader.id])
             } else {
                 needs_any(&self.senders_to(reader))
@@ -178,6 +181,27 @@ impl TraceModel {
         } else {
             Vec::new()
         }
+    }
+
+    /// Whether a reader waits for a notification, a permit, a reply or the end of a task, far longer than it
+    /// ever waited, at a place where no sender has woken it. A reader that sleeps or waits for I/O may come
+    /// back to its channel.
+    fn has_turned_away(&self, reader: &Coroutine) -> bool {
+        let is_elsewhere = matches!(
+            self.leaf_kind(reader),
+            LeafKind::Notification | LeafKind::Semaphore | LeafKind::Reply | LeafKind::Task
+        );
+        let Some(wait) = reader.suspend().filter(|wait| {
+            is_elsewhere && !wait.marks.idle && !wait.marks.has_others && reader.caveat().is_none()
+        }) else {
+            return false;
+        };
+        let stats = self.site(wait.site, wait.wait);
+        let ends_here = stats.is_some_and(|stats| 0 < stats.waits.count());
+        let far = past_of_coroutine(reader).far_beyond();
+        let age = wait.at.until(self.end_of(reader.process));
+        let has_branches = self.branches(reader.id).next().is_some();
+        !ends_here && !has_branches && far.is_some_and(|far| far <= age)
     }
 
     fn full_evidence(&self, reader: CoroutineId) -> Option<FullEvidence> {

@@ -72,17 +72,13 @@ impl<'m> Context<'m> {
         }
     }
 
-    fn judged(
-        &self,
-        coroutine: &Coroutine,
-        blocked: Option<BlockEvidence>,
-        full: Option<FullEvidence>,
-    ) -> Judgement {
+    fn judged(&self, coroutine: &Coroutine, others: FromOthers) -> Judgement {
         let model = self.model;
         let mut evidence = model.evidence(coroutine, &self.levels);
         evidence.threads.quiet_since = self.quiet.since(coroutine.process);
         evidence.resource = model.resource_evidence(coroutine, self.closings.get(&coroutine.id));
-        (evidence.resource.blocked, evidence.resource.full) = (blocked, full);
+        (evidence.resource.blocked, evidence.resource.full) = (others.blocked, others.full);
+        evidence.resource.keeps_lock = others.keeps_lock;
         let readers = self.senders.get(&coroutine.id);
         evidence.resource.no_reader = readers.is_some_and(Vec::is_empty);
         evidence.resource.may_be_woken_again = model.may_be_woken_again(coroutine);
@@ -99,8 +95,11 @@ impl<'m> Context<'m> {
     fn judge_behind(&self, judged: &mut Judged) {
         let behind = judged.keys().filter_map(|id| {
             let coroutine = self.model.get(*id)?;
-            let blocked = self.model.behind(coroutine, &self.blocks, judged)?;
-            Some((*id, self.judged(coroutine, Some(blocked), None)))
+            let others = FromOthers {
+                blocked: Some(self.model.behind(coroutine, &self.blocks, judged)?),
+                ..FromOthers::default()
+            };
+            Some((*id, self.judged(coroutine, others)))
         });
         let behind: Vec<_> = behind.collect();
         judged.extend(behind);
@@ -116,10 +115,39 @@ impl<'m> Context<'m> {
         full.retain(|id, _| !stuck.contains(id));
         for (id, full) in full {
             if let Some(coroutine) = self.model.get(id) {
-                judged.insert(id, self.judged(coroutine, None, Some(full)));
+                let others = FromOthers {
+                    full: Some(full),
+                    ..FromOthers::default()
+                };
+                judged.insert(id, self.judged(coroutine, others));
             }
         }
     }
+
+    /// Judges again the coroutines that probably hold locks for which others are stuck.
+    fn judge_lock_keepers(&self, judged: &mut Judged) {
+        let mut keepers = self.model.lock_keepers(judged);
+        keepers.retain(|id| {
+            judged
+                .get(id)
+                .is_some_and(|judged| !judged.verdict.is_stuck())
+        });
+        let others = FromOthers {
+            keeps_lock: true,
+            ..FromOthers::default()
+        };
+        for keeper in keepers.into_iter().filter_map(|id| self.model.get(id)) {
+            judged.insert(keeper.id, self.judged(keeper, others));
+        }
+    }
+}
+
+/// Facts that follow from the verdicts on other coroutines.
+#[derive(Clone, Copy, Debug, Default)]
+struct FromOthers {
+    blocked: Option<BlockEvidence>,
+    full: Option<FullEvidence>,
+    keeps_lock: bool,
 }
 
 impl TraceModel {
@@ -130,13 +158,17 @@ impl TraceModel {
         let all = self.coroutines();
         let alive = all.iter().filter(|coroutine| coroutine.is_alive());
         let judged = alive.map(|coroutine| {
-            let blocked = self.block_evidence(coroutine, &context.blocks);
-            let full = full.get(&coroutine.id).copied();
-            (coroutine.id, context.judged(coroutine, blocked, full))
+            let others = FromOthers {
+                blocked: self.block_evidence(coroutine, &context.blocks),
+                full: full.get(&coroutine.id).copied(),
+                keeps_lock: false,
+            };
+            (coroutine.id, context.judged(coroutine, others))
         });
         let mut judged: Judged = judged.collect();
         context.judge_behind(&mut judged);
         context.judge_senders(&mut judged);
+        context.judge_lock_keepers(&mut judged);
         judged.into_iter().collect()
     }
 
@@ -203,6 +235,7 @@ impl TraceModel {
             closed: closing.and_then(|closing| self.close_evidence(coroutine, closing)),
             blocked: None,
             full: None,
+            keeps_lock: false,
             no_reader: false,
             in_closed_group: false,
             may_be_woken_again: false,

@@ -360,7 +360,7 @@ impl Levels {
 }
 
 /// The coroutine's own waits at any place.
-fn past_of_coroutine(coroutine: &Coroutine) -> Past {
+pub(super) fn past_of_coroutine(coroutine: &Coroutine) -> Past {
     match coroutine.account.totals() {
         Some(totals) => past_of_totals(&totals.waiting, totals.bins, Level::Coroutine),
         None => coroutine.waits.waited.past(Level::Coroutine),

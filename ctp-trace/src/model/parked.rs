@@ -8,6 +8,10 @@ use crate::hash::Map;
 use crate::record::{LeafKind, Nanos, ProcessId, Threads, WaitKind};
 use crate::verdict::{BEYOND_LONGEST, ENOUGH, FAR_BEYOND, ParkedEvidence, State};
 
+/// A process that is about to end looks as if its threads ran: an observation does not count that is later than
+/// this before the end.
+const ENDING: Nanos = Nanos(100_000_000);
+
 /// The observations of processes in which no thread could continue by itself.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Parked(Map<ProcessId, Observed>);
@@ -20,6 +24,8 @@ struct Observed {
     sleeps: bool,
     /// The smallest number of threads that waited for others.
     parked: u64,
+    /// When a thread was first seen that could continue by itself, after `latest`.
+    over: Option<Nanos>,
 }
 
 /// The runs of a process, and the longest time without a run while its coroutines kept themselves going.
@@ -37,18 +43,21 @@ pub(super) struct Silence {
 impl Parked {
     pub(super) fn note(&mut self, threads: &Threads, latest_run: Nanos) {
         if threads.others > 0 {
-            self.0.remove(&threads.process);
+            if let Some(observed) = self.0.get_mut(&threads.process) {
+                observed.over.get_or_insert(threads.at);
+            }
             return;
         }
-        let observed = self.0.entry(threads.process).or_insert(Observed {
+        let new = Observed {
             first: threads.at,
             latest: threads.at,
             sleeps: false,
             parked: threads.parked,
-        });
-        if observed.first <= latest_run {
-            (observed.first, observed.sleeps) = (threads.at, false);
-            observed.parked = threads.parked;
+            over: None,
+        };
+        let observed = self.0.entry(threads.process).or_insert(new);
+        if observed.over.is_some() || observed.first <= latest_run {
+            *observed = new;
         }
         observed.parked = observed.parked.min(threads.parked);
         observed.latest = threads.at;
@@ -116,13 +125,15 @@ impl TraceModel {
         let parked = observed.filter_map(|(process, observed)| {
             let runners = self.runners.get(*process)?;
             let silence = runners.silence;
-            let is_after = silence.latest() < observed.first;
+            let end = self.end_of(*process);
+            let is_after = silence.latest() < observed.first
+                && observed.over.is_none_or(|over| over.until(end) < ENDING);
             let may_get_work = observed.sleeps
-                && (observed.parked < runners.living()
-                    || !silence.is_unprecedented(self.end_of(*process)));
+                && (observed.parked < runners.living() || !silence.is_unprecedented(end));
             let are_before_locks = self.are_before_locks(*process);
-            let is_parked =
-                is_after && (are_before_locks || !may_get_work) && !self.may_continue(*process);
+            let is_parked = is_after
+                && (are_before_locks || !may_get_work)
+                && !self.may_continue(*process, observed);
             let evidence = ParkedEvidence {
                 ran: silence.latest(),
                 first: observed.first,
@@ -189,8 +200,10 @@ impl TraceModel {
         })
     }
 
-    /// Whether a coroutine of the process is ready, or waits for something outside of the process.
-    fn may_continue(&self, process: ProcessId) -> bool {
+    /// Whether a coroutine of the process is ready, or waits for something outside of the process. A coroutine that
+    /// was never run is in no queue that a thread serves if all threads were parked after its birth. A thread that
+    /// sleeps may poll it later.
+    fn may_continue(&self, process: ProcessId, observed: &Observed) -> bool {
         let mut all = self.coroutines.all().iter();
         all.any(|coroutine| {
             let is_external = coroutine.suspend().is_some_and(|wait| {
@@ -204,6 +217,7 @@ impl TraceModel {
             let may_run = match coroutine.state().0 {
                 State::Suspended => false,
                 State::Running => !self.is_thread_parked(coroutine),
+                State::Born => observed.sleeps || observed.first <= coroutine.born,
                 _ => true,
             };
             let is_ready = may_run || is_woken;

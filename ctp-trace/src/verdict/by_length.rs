@@ -104,6 +104,15 @@ impl Case<'_> {
         is_unusual.then_some((Verdict::MaybeStuck, Reason::FullChannel(full)))
     }
 
+    /// The coroutine waits for longer than it usually waits, and probably holds a lock for which others are
+    /// stuck.
+    pub(super) fn keeping_lock(&self) -> Option<(Verdict, Reason)> {
+        let keeps_lock = self.evidence.resource.keeps_lock && !self.evidence.wait.idle;
+        let far = self.evidence.past.far_beyond();
+        let is_unusual = far.is_none_or(|far| far <= self.age);
+        (keeps_lock && is_unusual).then_some((Verdict::MaybeStuck, Reason::KeepsLock))
+    }
+
     /// Whether the coroutine has lived far longer than the similar coroutines that have ended.
     fn outlives_others(&self) -> bool {
         let lives = self.evidence.lives;

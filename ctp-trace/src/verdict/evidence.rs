@@ -110,6 +110,8 @@ pub struct ResourceEvidence {
     pub full: Option<FullEvidence>,
     /// The coroutine waits for room in a channel, and has woken no coroutine that could read from that channel.
     pub no_reader: bool,
+    /// The coroutine probably holds a lock for which stuck coroutines wait.
+    pub keeps_lock: bool,
     /// Only coroutines of some families have ever ended waits at the place, and all coroutines of these
     /// families wait for each other likewise.
     pub in_closed_group: bool,

@@ -104,6 +104,8 @@ pub enum Reason {
     /// The coroutine waits for room in a channel, and the coroutines that it has woken cannot continue
     /// either.
     FullChannel(FullEvidence),
+    /// The coroutine waits for longer than usual, and probably holds a lock for which stuck coroutines wait.
+    KeepsLock,
     /// The awaited timer was due at this time.
     Overdue(Nanos),
     /// The awaited timer is due at this time, which is in the future or only just past.

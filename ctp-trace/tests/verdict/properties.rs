@@ -82,7 +82,7 @@ prop_compose! {
         looked in prop::option::of(any_look()),
         turn in prop::option::of(any_turn()),
     ) -> ResourceEvidence {
-        ResourceEvidence { closed, blocked, looked, turn, empty: None, full: None, no_reader: false, in_closed_group: false, may_be_woken_again: false }
+        ResourceEvidence { closed, blocked, looked, turn, empty: None, full: None, no_reader: false, keeps_lock: false, in_closed_group: false, may_be_woken_again: false }
     }
 }
 

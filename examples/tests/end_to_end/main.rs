@@ -32,3 +32,4 @@ mod tokio_tasks;
 mod unprobed;
 mod why;
 mod zoo;
+mod zoo_twins;

@@ -115,10 +115,17 @@ reasons! {
     Reason::FullChannel(_) => Description {
         when: "waits for room in a channel, and no coroutine that may read from the channel can continue",
         sentence: "suspended {age}: its channel is full, and all coroutines that it may have woken, the \
-            readers among them, are stuck too",
+            readers among them, are stuck too, or wait for something else",
         several: Some("suspended {age}: their channels are full, and all coroutines that they may have \
-            woken, the readers among them, are stuck too"),
+            woken, the readers among them, are stuck too, or wait for something else"),
         ..of("full-channel", Verdict::MaybeStuck, Basis::Resource)
+    },
+    Reason::KeepsLock => Description {
+        when: "waits far longer than usual, and probably holds a lock for which stuck coroutines wait: all \
+            others that have released that lock wait for a lock too",
+        sentence: "suspended {age}, and probably holds a lock for which stuck coroutines wait: of those that \
+            have released such locks, all others wait for a lock; {wakes}",
+        ..of("keeps-lock", Verdict::MaybeStuck, Basis::Resource)
     },
     Reason::NoneRuns { .. } => Description {
         when: "WOKEN_NOT_RUN for a second, and no coroutine of the process runs any more",
