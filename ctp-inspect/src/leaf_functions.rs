@@ -247,7 +247,7 @@ fn refined(kind: LeafKind, function: &str) -> LeafKind {
     let path = path_of(function);
     if kind == LeafKind::Unknown {
         // Line tables do not say in which function of the module a closure is.
-        if path.contains("::{closure#") {
+        if path.ends_with("::closure") || path.contains("::{closure#") {
             return kind;
         }
         let mut leaves = LEAVES.iter();
@@ -403,6 +403,8 @@ mod tests {
         assert_eq!(ready, "futures_channel::mpsc::poll_ready<u32>");
         let cloned = path("{closure#0}<u32>", "futures-channel-0.3.31/src/mpsc/mod.rs");
         assert_eq!(kind(&[&cloned, &ready]), LeafKind::Room);
+        let tidy = path("closure", "futures-channel-0.3.31/src/mpsc/mod.rs");
+        assert_eq!(kind(&[&tidy, &ready]), LeafKind::Room);
         assert_eq!(
             path("new", "async-channel-2.5.0/src/lib.rs"),
             "async_channel::new"
