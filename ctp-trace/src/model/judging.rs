@@ -125,9 +125,9 @@ impl<'m> Context<'m> {
     }
 
     /// Judges again the coroutines that probably hold locks for which others are stuck.
-    fn judge_lock_keepers(&self, judged: &mut Judged) {
-        let mut keepers = self.model.lock_keepers(judged);
-        keepers.retain(|id| {
+    fn judge_probable_holders(&self, judged: &mut Judged) {
+        let mut holders = self.model.probable_holders(judged);
+        holders.retain(|id| {
             judged
                 .get(id)
                 .is_some_and(|judged| !judged.verdict.is_stuck())
@@ -136,8 +136,8 @@ impl<'m> Context<'m> {
             keeps_lock: true,
             ..FromOthers::default()
         };
-        for keeper in keepers.into_iter().filter_map(|id| self.model.get(id)) {
-            judged.insert(keeper.id, self.judged(keeper, others));
+        for holder in holders.into_iter().filter_map(|id| self.model.get(id)) {
+            judged.insert(holder.id, self.judged(holder, others));
         }
     }
 }
@@ -168,7 +168,7 @@ impl TraceModel {
         let mut judged: Judged = judged.collect();
         context.judge_behind(&mut judged);
         context.judge_senders(&mut judged);
-        context.judge_lock_keepers(&mut judged);
+        context.judge_probable_holders(&mut judged);
         judged.into_iter().collect()
     }
 

@@ -10,7 +10,7 @@ use crate::verdict::{BEYOND_LONGEST, ENOUGH, FAR_BEYOND, ParkedEvidence, State};
 
 /// A process that is about to end looks as if its threads ran: an observation does not count that is later than
 /// this before the end.
-const ENDING: Nanos = Nanos(100_000_000);
+const NEAR_END: Nanos = Nanos(100_000_000);
 
 /// The observations of processes in which no thread could continue by itself.
 #[derive(Clone, Debug, Default)]
@@ -127,7 +127,7 @@ impl TraceModel {
             let silence = runners.silence;
             let end = self.end_of(*process);
             let is_after = silence.latest() < observed.first
-                && observed.over.is_none_or(|over| over.until(end) < ENDING);
+                && observed.over.is_none_or(|over| over.until(end) < NEAR_END);
             let may_get_work = observed.sleeps
                 && (observed.parked < runners.living() || !silence.is_unprecedented(end));
             let are_before_locks = self.are_before_locks(*process);

@@ -24,9 +24,9 @@ async fn request(pool: Arc<Semaphore>, name: String, truth: GroundTruth) {
 async fn clean(pool: Arc<Semaphore>, at_last: u32, truth: GroundTruth) {
     for round in 1..=30 {
         sleep(Duration::from_millis(40)).await;
-        let wanted = if round == 30 { at_last } else { PERMITS };
+        let permits_needed = if round == 30 { at_last } else { PERMITS };
         let waiting = truth.enter("cleaner", line!() + 1);
-        let permits = pool.acquire_many(wanted).await;
+        let permits = pool.acquire_many(permits_needed).await;
         drop(waiting);
         sleep(Duration::from_millis(2)).await;
         drop(permits);

@@ -23,15 +23,15 @@ struct Releasers {
 
 impl TraceModel {
     /// The coroutines that probably hold the locks for which coroutines are stuck.
-    pub(super) fn lock_keepers(&self, judged: &Judged) -> BTreeSet<CoroutineId> {
+    pub(super) fn probable_holders(&self, judged: &Judged) -> BTreeSet<CoroutineId> {
         let stuck = judged
             .iter()
             .filter(|(_, judgement)| judgement.verdict.is_stuck())
             .filter_map(|(id, _)| self.get(*id));
         let releasers: BTreeSet<Releasers> =
             stuck.filter_map(|waiter| self.releasers(waiter)).collect();
-        let keepers = releasers.iter().filter_map(|of| self.lock_keeper(of));
-        keepers.collect()
+        let holders = releasers.iter().filter_map(|of| self.probable_holder(of));
+        holders.collect()
     }
 
     /// The coroutines that may have released the lock for which a coroutine waits. `None` if it does not wait
@@ -51,7 +51,7 @@ impl TraceModel {
     }
 
     /// Of the coroutines that may have released a lock, the only one that does not wait for a lock.
-    fn lock_keeper(&self, releasers: &Releasers) -> Option<CoroutineId> {
+    fn probable_holder(&self, releasers: &Releasers) -> Option<CoroutineId> {
         let families = self.places.get(releasers.site).all_waking_families()?;
         let all: Vec<&Coroutine> = match &releasers.known {
             Some(known) => known.iter().filter_map(|id| self.get(*id)).collect(),
@@ -62,9 +62,9 @@ impl TraceModel {
                 && families.contains(&other.family.unwrap_or_default())
                 && self.leaf_kind(other) != LeafKind::Lock
         });
-        let keeper = others.next()?;
+        let holder = others.next()?;
         let is_only = others.next().is_none();
-        (is_only && self.is_at_work(keeper)).then_some(keeper.id)
+        (is_only && self.is_at_work(holder)).then_some(holder.id)
     }
 
     /// Whether a coroutine waits, and not for its next work or for a time.
