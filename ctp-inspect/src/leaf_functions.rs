@@ -92,16 +92,16 @@ const LEAVES: &[(&str, LeafKind)] = &[
     ("kanal::future::ReceiveFuture", LeafKind::Message),
     ("kanal::future::ReceiveStream", LeafKind::Message),
     // A connection of hyper's client takes the next request when it wants one.
-    ("want::Giver", LeafKind::Room),
-    ("want::poll_want", LeafKind::Room),
+    ("want::Giver", LeafKind::Semaphore),
+    ("want::poll_want", LeafKind::Semaphore),
     // Windows of HTTP/2, a request that has no stream yet, and what the other end sends.
     (
         "h2::proto::streams::send::Send::poll_capacity",
         LeafKind::Output,
     ),
     ("h2::proto::streams::send::poll_capacity", LeafKind::Output),
-    ("h2::client::SendRequest", LeafKind::Room),
-    ("h2::client::poll_ready", LeafKind::Room),
+    ("h2::client::SendRequest", LeafKind::Semaphore),
+    ("h2::client::poll_ready", LeafKind::Semaphore),
     (
         "h2::proto::streams::recv::Recv::poll_response",
         LeafKind::Reply,
@@ -456,7 +456,7 @@ mod tests {
         assert_eq!(kind(&[register, proxy, next]), LeafKind::Io);
         let want = "want::Giver::poll_want";
         let ready = "hyper::client::dispatch::Sender<T,U>::poll_ready";
-        assert_eq!(kind(&[want, ready]), LeafKind::Room);
+        assert_eq!(kind(&[want, ready]), LeafKind::Semaphore);
         let wait = "h2::proto::streams::stream::Stream::wait_send";
         let capacity = "h2::proto::streams::send::Send::poll_capacity";
         assert_eq!(kind(&[wait, capacity]), LeafKind::Output);

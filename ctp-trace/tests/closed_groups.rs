@@ -11,6 +11,7 @@ const MESSAGE: SiteId = SiteId(3);
 const JOIN: SiteId = SiteId(4);
 const UNKNOWN: SiteId = SiteId(5);
 const LOCK: SiteId = SiteId(6);
+const REPLY: SiteId = SiteId(7);
 /// A thread that runs no coroutine.
 const THREAD: u32 = 19;
 
@@ -35,6 +36,7 @@ impl Program {
             (JOIN, LeafKind::Task),
             (UNKNOWN, LeafKind::Semaphore),
             (LOCK, LeafKind::Lock),
+            (REPLY, LeafKind::Reply),
         ];
         let leaf = |(site, kind)| {
             Record::Leaf(Leaf {
@@ -172,14 +174,22 @@ impl Program {
 
     /// What is said about each coroutine, ten seconds later.
     fn reasons(self) -> Vec<&'static str> {
-        let judged = self.model().judge(THRESHOLD).into_iter();
+        self.reasons_after(10_000)
+    }
+
+    fn reasons_after(self, ms: u64) -> Vec<&'static str> {
+        let judged = self.model_after(ms).judge(THRESHOLD).into_iter();
         judged
             .map(|(_, judgement)| judgement.reason.word())
             .collect()
     }
 
     /// The state of the program, ten seconds later.
-    fn model(mut self) -> TraceModel {
+    fn model(self) -> TraceModel {
+        self.model_after(10_000)
+    }
+
+    fn model_after(mut self, after_ms: u64) -> TraceModel {
         let counts = (0..COROUTINES as u32).filter(|id| self.events[*id as usize] > 0);
         let counts: Vec<Record> = counts
             .map(|id| {
@@ -194,7 +204,7 @@ impl Program {
             .collect();
         self.records.extend(counts);
         self.records.push(Record::End(End {
-            at: ms(self.now + 10_000),
+            at: ms(self.now + after_ms),
             ..End::default()
         }));
         let mut trace_model = TraceModel::new();
@@ -336,6 +346,29 @@ fn only_a_waiting_intake_could_spawn_more_jobs() {
 
 // CT-15
 #[test]
+fn a_job_that_awaits_short_steps_makes_progress() {
+    let mut program = Program::new();
+    program.spawn(1, "intake");
+    for id in 2..10 {
+        program.spawn_on(id, "job", 1);
+        program.is_given(1, PERMIT, id, 1);
+        program.end(id);
+    }
+    program.spawn_on(10, "job", 1);
+    for id in 11..18 {
+        program.spawn_on(id, "step", 10);
+        program.is_given(10, REPLY, id, 1);
+        program.end(id);
+    }
+    program.wait(1, PERMIT);
+    program.now += 20_000;
+    program.spawn_on(18, "step", 10);
+    program.wait(10, REPLY);
+    assert_eq!(program.reasons_after(100)[0], "quiet");
+}
+
+// CT-15
+#[test]
 fn new_requests_take_permits_before_they_give_some() {
     let mut program = Program::new();
     program.spawn(1, "cleaner");
@@ -376,6 +409,23 @@ fn the_only_worker_that_wants_no_lock_keeps_it() {
     );
     assert_eq!(workers_before_a_lock(MESSAGE, false)[0], "only-coarse");
     assert_eq!(workers_before_a_lock(LOCK, false), [far; 3]);
+}
+
+// CT-15
+#[test]
+fn a_lock_that_was_handed_on_is_held_by_another() {
+    let mut program = Program::new();
+    for id in 1..4 {
+        program.spawn(id, "worker");
+    }
+    for (id, by) in [(1, 2), (2, 1), (2, 3), (3, 1), (3, 2)] {
+        program.is_given(id, LOCK, by, 10);
+    }
+    program.wait(1, UNKNOWN);
+    program.is_given(3, LOCK, 2, 1);
+    program.wait(2, LOCK);
+    program.wait(3, LOCK);
+    assert_ne!(program.reasons()[0], "keeps-lock");
 }
 
 // CT-15

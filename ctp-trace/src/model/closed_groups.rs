@@ -81,8 +81,10 @@ impl TraceModel {
     }
 
     /// Whether the coroutine was born so late that it can hold nothing for which another has waited for long.
+    /// A parent may have passed something to it that the parent held before.
     fn is_new(&self, coroutine: &Coroutine) -> bool {
-        coroutine.born.until(self.end_of(coroutine.process)) < THRESHOLD
+        let age = coroutine.born.until(self.end_of(coroutine.process));
+        age < THRESHOLD && coroutine.parent.is_none()
     }
 
     fn borrowers(&self, alive: &[&Coroutine], living: &Living) -> Borrowers {
@@ -130,7 +132,11 @@ impl TraceModel {
         living: &Living,
         borrowers: &Borrowers,
     ) -> Option<BTreeSet<FamilyId>> {
-        let wait = coroutine.suspend()?;
+        // A coroutine that has just begun to wait makes progress.
+        let wait = coroutine.suspend().filter(|wait| {
+            let age = wait.at.until(self.end_of(coroutine.process));
+            THRESHOLD <= age
+        })?;
         let kind = self.leaf_kind(coroutine);
         let number = self.places.find_number(wait.site, wait.wait)?;
         let stats = self.places.get(number);

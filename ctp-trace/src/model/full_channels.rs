@@ -183,14 +183,12 @@ impl TraceModel {
         }
     }
 
-    /// Whether a reader waits for a notification, a permit, a reply or the end of a task, far longer than it
-    /// ever waited, at a place where no sender has woken it. A reader that sleeps or waits for I/O may come
-    /// back to its channel.
+    /// Whether a reader waits for a notification, far longer than it ever waited, at a place where no wait has
+    /// ended. A reader that sleeps, or waits for I/O, a reply or a task, may come back to its channel when that
+    /// is over.
     fn has_turned_away(&self, reader: &Coroutine) -> bool {
-        let is_elsewhere = matches!(
-            self.leaf_kind(reader),
-            LeafKind::Notification | LeafKind::Semaphore | LeafKind::Reply | LeafKind::Task
-        );
+        let is_woken = reader.wakes_since_run().is_some_and(|wakes| 0 < wakes);
+        let is_elsewhere = self.leaf_kind(reader) == LeafKind::Notification && !is_woken;
         let Some(wait) = reader.suspend().filter(|wait| {
             is_elsewhere && !wait.marks.idle && !wait.marks.has_others && reader.caveat().is_none()
         }) else {

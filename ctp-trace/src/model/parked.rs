@@ -128,12 +128,14 @@ impl TraceModel {
             let end = self.end_of(*process);
             let is_after = silence.latest() < observed.first
                 && observed.over.is_none_or(|over| over.until(end) < NEAR_END);
+            if !is_after {
+                return None;
+            }
             let may_get_work = observed.sleeps
                 && (observed.parked < runners.living() || !silence.is_unprecedented(end));
             let are_before_locks = self.are_before_locks(*process);
-            let is_parked = is_after
-                && (are_before_locks || !may_get_work)
-                && !self.may_continue(*process, observed);
+            let is_parked =
+                (are_before_locks || !may_get_work) && !self.may_continue(*process, observed);
             let evidence = ParkedEvidence {
                 ran: silence.latest(),
                 first: observed.first,
@@ -217,7 +219,12 @@ impl TraceModel {
             let may_run = match coroutine.state().0 {
                 State::Suspended => false,
                 State::Running => !self.is_thread_parked(coroutine),
-                State::Born => observed.sleeps || observed.first <= coroutine.born,
+                State::Born => {
+                    observed.sleeps
+                        || observed.first <= coroutine.born
+                        || coroutine.lived_before
+                        || coroutine.caveat().is_some()
+                }
                 _ => true,
             };
             let is_ready = may_run || is_woken;

@@ -1,6 +1,6 @@
 //! The order of stuck groups: a group that should have woken another comes before that group.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ctp_trace::model::{Coroutine, FamilyId, TraceModel};
 use ctp_trace::record::{CoroutineId, Nanos};
@@ -36,17 +36,29 @@ fn dependencies(model: &TraceModel, groups: &[Group]) -> Vec<Vec<usize>> {
         .iter()
         .map(|group| earliest_births(model, group))
         .collect();
+    let joining: Vec<BTreeSet<u32>> = groups
+        .iter()
+        .map(|group| group.evidence.joined_by.iter().copied().collect())
+        .collect();
     let edges = groups.iter().map(|group| {
         let oldest = model.get(CoroutineId(group.evidence.proof.id));
         let wakers = oldest.map_or(&[][..], |oldest| model.families_of_wakers(oldest));
         let since = oldest.and_then(Coroutine::suspend).map(|wait| wait.at);
-        let others = groups.iter().enumerate().filter(|(node, other)| {
+        let others = (0..groups.len()).filter(|node| {
             let mut wakers = wakers.iter().filter_map(|family| born[*node].get(family));
-            wakers.any(|born| since.is_none_or(|since| *born < since)) || joins(group, other)
+            wakers.any(|born| since.is_none_or(|since| *born < since))
+                || joins(group, &joining[*node])
         });
-        others.map(|(node, _)| node).collect()
+        others.collect()
     });
     edges.collect()
+}
+
+/// Whether a coroutine of the group probably waits for the end of a coroutine of another group, for which the
+/// coroutines in `joining_other` wait.
+fn joins(group: &Group, joining_other: &BTreeSet<u32>) -> bool {
+    let mut ids = group.members.ids.iter();
+    !joining_other.is_empty() && ids.any(|id| joining_other.contains(id))
 }
 
 /// For each family in the group, when its first coroutine of the group was born.
@@ -59,12 +71,6 @@ fn earliest_births(model: &TraceModel, group: &Group) -> BTreeMap<FamilyId, Nano
         }
     }
     earliest
-}
-
-/// Whether a coroutine of the group probably waits for the end of a coroutine of the other group.
-fn joins(group: &Group, other: &Group) -> bool {
-    let joining = &other.evidence.joined_by;
-    group.members.ids.iter().any(|id| joining.contains(id))
 }
 
 fn coroutines<'m>(model: &'m TraceModel, group: &'m Group) -> impl Iterator<Item = &'m Coroutine> {

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use ctp_trace::model::TraceModel;
-use ctp_trace::record::{CoroutineId, LeafKind};
+use ctp_trace::model::{Coroutine, TraceModel};
+use ctp_trace::record::{CoroutineId, LeafKind, WaitKind};
 use ctp_trace::verdict::{Fact, Verdict};
 
 use super::Group;
@@ -62,9 +62,11 @@ fn stop(model: &TraceModel, group: &Group) -> Stop {
     let age = group.members.youngest_ns;
     let oldest = model.get(CoroutineId(group.evidence.proof.id));
     let kind = oldest.map_or(LeafKind::Unknown, |oldest| model.leaf_kind(oldest));
-    let needs = match kind {
-        LeafKind::Lock => Needs::Lock,
-        LeafKind::Message | LeafKind::Notification | LeafKind::Task => Needs::Others,
+    let announced = oldest.and_then(Coroutine::suspend).map(|wait| wait.wait);
+    let needs = match (announced, kind) {
+        (Some(WaitKind::Lock), _) | (_, LeafKind::Lock) => Needs::Lock,
+        (Some(WaitKind::Coroutine), _)
+        | (_, LeafKind::Message | LeafKind::Notification | LeafKind::Task) => Needs::Others,
         _ => Needs::Work,
     };
     (Reverse(age / 1_000_000_000), needs, Reverse(age))
