@@ -42,7 +42,7 @@ use ctp_trace::record::{Event, Nanos, ProcessId, Record};
 
 use crate::output::backlog::Backlog;
 use crate::session::pace::PassOutcome;
-use cells::StationMemos;
+use cells::StationCells;
 pub(crate) use copies::{Copies, locked};
 pub(crate) use descriptors::DescriptorWait;
 use horizon::Horizon;
@@ -96,7 +96,7 @@ pub trait Sink {
 /// Reads one memory: remembers what was read of its lanes and stations.
 #[derive(Debug)]
 pub struct Harvest {
-    cells: StationMemos,
+    cells: StationCells,
     lanes: Lanes,
     events: EventBatch,
     since_full_scan: SinceFullScan,
@@ -122,7 +122,7 @@ impl Harvest {
     /// Creates a reader that has read nothing; `start_ns` of the monotonic clock is the trace's zero.
     pub fn new(start_ns: u64) -> Self {
         Harvest {
-            cells: StationMemos::default(),
+            cells: StationCells::default(),
             lanes: Lanes::default(),
             events: EventBatch::default(),
             since_full_scan: SinceFullScan::default(),

@@ -16,7 +16,8 @@ use ctp_trace::record::{Branches, Chain, Leaf, LeafKind, Module, ProcessId, Reco
 /// Maximum number of chains that wait to be examined; later ones stay unknown.
 const MAX_PENDING: usize = 1 << 14;
 
-/// Maximum number of chains of which the place is found, apart from those of branches.
+/// Once this many places are known, the places of further chains are not looked up, because that takes symbols. Those of
+/// branches always are.
 const MAX_PLACES: usize = 1 << 11;
 
 /// Maximum number of bytes of debug info that are read.

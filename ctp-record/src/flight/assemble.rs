@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use ctp_trace::record::{
-    Aggregate, Control, CoroutineId, Earlier, End, ExitReason, Nanos, Record, Window,
+    Aggregate, Control, CoroutineId, Earlier, End, ExitReason, Nanos, ProcessEnd, Record, Window,
 };
 
 use super::image::{self, MemoryImage};
@@ -145,10 +145,17 @@ fn emit_window(plan: &SnapshotPlan, input: &SnapshotInput, sink: &mut dyn Sink) 
     }));
 }
 
+/// Emits the ends of processes. The lanes of a process were not read when its end was noticed, perhaps late: the
+/// end is not before the latest event.
 fn emit_process_ends(input: &SnapshotInput, sink: &mut dyn Sink) {
-    let ends = input.marks.iter();
-    ends.filter(|mark| matches!(mark, Record::ProcessEnd(_)))
-        .for_each(|mark| sink.take(mark.clone()));
+    let latest = input.latest_of_processes();
+    for mark in &input.marks {
+        if let Record::ProcessEnd(end) = mark {
+            let latest = latest.get(&end.process).copied().unwrap_or_default();
+            let at = end.at.max(latest);
+            sink.take(Record::ProcessEnd(ProcessEnd { at, ..*end }));
+        }
+    }
 }
 
 /// The last record, with the counts of `counted`.

@@ -167,10 +167,28 @@ impl SnapshotInput {
     fn latest_ns(&self) -> u64 {
         let lanes = self.lanes.iter().flatten();
         let in_lanes = lanes.filter_map(|lane| lane.latest(self.until_ns));
+        let in_stations = self.latest_in_stations().map(|(_, at_ns)| at_ns);
+        in_lanes.chain(in_stations).max().unwrap_or(0)
+    }
+
+    /// The time of the latest event of each process, as far as stations state it.
+    pub fn latest_of_processes(&self) -> HashMap<ProcessId, Nanos> {
+        let mut latest = HashMap::new();
+        for (process, at_ns) in self.latest_in_stations() {
+            let at: &mut Nanos = latest.entry(process).or_default();
+            *at = self.nanos(at_ns).max(*at);
+        }
+        latest
+    }
+
+    /// The process of each coroutine, and the time of the coroutine's latest event.
+    fn latest_in_stations(&self) -> impl Iterator<Item = (ProcessId, u64)> {
         let living = self.parts.iter().flat_map(|part| &part.living);
         let all = living.chain(&self.departed);
-        let in_stations = all.filter_map(|known| known.state.latest_until(self.until_ns));
-        in_lanes.chain(in_stations).max().unwrap_or(0)
+        all.filter_map(|known| {
+            let at_ns = known.state.latest_until(self.until_ns)?;
+            Some((known.birth.process, at_ns))
+        })
     }
 
     /// When the recording ended, if it did, on the monotonic clock.

@@ -4,7 +4,7 @@ use ctp_nostd::Region;
 use ctp_nostd::layout::Station;
 use ctp_trace::record::{EventCounts, Record};
 
-use super::cell::StationMemo;
+use super::cell::StationCell;
 use super::{Harvest, Pass};
 
 impl Harvest {
@@ -34,7 +34,7 @@ impl Harvest {
     /// or an earlier value of the station's head.
     pub(super) fn event_counts_of(
         &self,
-        cell: &StationMemo,
+        cell: &StationCell,
         (station, head): (&Station, u64),
         region: &Region<'_>,
     ) -> EventCounts {

@@ -1,4 +1,4 @@
-//! [`StationMemo`]: what the recorder has read from a station so far, and what it expects there next.
+//! [`StationCell`]: what the recorder has read from a station so far, and what it expects there next.
 
 mod slots;
 
@@ -17,7 +17,7 @@ use super::lanes::Lanes;
 ///
 /// The fields that an event needs lie together, so that an event touches two cache lines.
 #[derive(Clone, Debug, Default)]
-pub(super) struct StationMemo {
+pub(super) struct StationCell {
     pub coroutine: CoroutineId,
     pub process: ProcessId,
     /// How a v1 peer numbers its events; `None` for this project's probe.
@@ -90,7 +90,7 @@ impl Phase {
 pub(super) const MAX_CREDIBLE_EVENTS: u64 = 1 << 40;
 
 /// There are as many cells as stations, and each event accesses a cell.
-const _: () = assert!(size_of::<StationMemo>() <= 128);
+const _: () = assert!(size_of::<StationCell>() <= 128);
 
 /// Which probe writes a station.
 pub(super) enum WritingProbe {
@@ -120,7 +120,7 @@ fn dialect_of_the_dead(station: &Station) -> Dialect {
     dialect::of(station).unwrap_or(Dialect::PerSlot)
 }
 
-impl StationMemo {
+impl StationCell {
     pub fn new(
         coroutine: CoroutineId,
         process: ProcessId,
@@ -128,7 +128,7 @@ impl StationMemo {
         identity: &Identity,
     ) -> Self {
         let base_n = v1_dialect.map_or(identity.base_n, |_| 0);
-        StationMemo {
+        StationCell {
             coroutine,
             process,
             v1_dialect,
@@ -136,13 +136,13 @@ impl StationMemo {
             birth_ts: identity.birth_ts,
             base_n,
             next_n: base_n,
-            ..StationMemo::default()
+            ..StationCell::default()
         }
     }
 
     /// The cell of an image's coroutine. The coroutine's events before `first_n` are counted elsewhere.
     pub(super) fn of_image(coroutine: &StationCoroutine, first_n: u64) -> Self {
-        StationMemo {
+        StationCell {
             coroutine: coroutine.coroutine,
             process: coroutine.process,
             v1_dialect: coroutine.v1_dialect,
@@ -153,7 +153,7 @@ impl StationMemo {
             unrecorded: first_n.wrapping_sub(coroutine.base_n),
             inexact: coroutine.event_counts.inexact,
             filtered: coroutine.event_counts.filtered,
-            ..StationMemo::default()
+            ..StationCell::default()
         }
     }
 
@@ -168,10 +168,10 @@ impl StationMemo {
 
     /// The cell after the coroutine has left the station: without a coroutine, but with what identifies the last one.
     pub fn vacant(&self) -> Self {
-        StationMemo {
+        StationCell {
             generation: self.generation,
             birth_ts: self.birth_ts,
-            ..StationMemo::default()
+            ..StationCell::default()
         }
     }
 
@@ -416,7 +416,7 @@ impl StationMemo {
 
     /// The cell as if all events before `n` had been read.
     pub(super) fn read_to(&self, n: u64) -> Self {
-        StationMemo {
+        StationCell {
             unrecorded: n.wrapping_sub(self.base_n).wrapping_sub(self.recorded),
             next_n: n,
             ..self.clone()
@@ -454,8 +454,8 @@ impl StationMemo {
 mod tests {
     use super::*;
 
-    fn cell_after(kinds: &[EventKind]) -> StationMemo {
-        let mut cell = StationMemo::default();
+    fn cell_after(kinds: &[EventKind]) -> StationCell {
+        let mut cell = StationCell::default();
         for (n, kind) in (0..).zip(kinds) {
             cell.event(n, (0, Nanos(0)), *kind, false);
         }

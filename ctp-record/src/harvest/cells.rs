@@ -1,14 +1,14 @@
-//! [`StationMemos`]: what the recorder remembers of all stations of a region, and which of them it must visit again.
+//! [`StationCells`]: what the recorder remembers of all stations of a region, and which of them it must visit again.
 
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
-use super::cell::StationMemo;
+use super::cell::StationCell;
 
 /// The cell of each station, and the stations that need another visit.
 #[derive(Debug, Default)]
-pub(super) struct StationMemos {
-    cells: Vec<StationMemo>,
+pub(super) struct StationCells {
+    cells: Vec<StationCell>,
     /// The `event_head` of each station at its last visit. These values are kept apart from the cells, so that a scan of idle
     /// stations reads less memory.
     heads: Vec<u64>,
@@ -20,13 +20,13 @@ pub(super) struct StationMemos {
     ended: Vec<u32>,
 }
 
-impl StationMemos {
+impl StationCells {
     /// Creates the cells of an image, in which all coroutines are known.
-    pub fn of_image(cells: Vec<StationMemo>) -> Self {
-        StationMemos {
+    pub fn of_image(cells: Vec<StationCell>) -> Self {
+        StationCells {
             heads: vec![0; cells.len()],
             cells,
-            ..StationMemos::default()
+            ..StationCells::default()
         }
     }
 
@@ -36,22 +36,22 @@ impl StationMemos {
         self.unidentified.extend(known as u32..stations as u32);
         self.heads.resize(stations.max(known), 0);
         self.cells
-            .resize_with(stations.max(known), StationMemo::default);
+            .resize_with(stations.max(known), StationCell::default);
     }
 
     pub fn len(&self) -> usize {
         self.cells.len()
     }
 
-    pub fn get(&self, index: usize) -> Option<&StationMemo> {
+    pub fn get(&self, index: usize) -> Option<&StationCell> {
         self.cells.get(index)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &StationMemo> {
+    pub fn iter(&self) -> impl Iterator<Item = &StationCell> {
         self.cells.iter()
     }
 
-    pub fn as_mut_slice(&mut self) -> &mut [StationMemo] {
+    pub fn as_mut_slice(&mut self) -> &mut [StationCell] {
         &mut self.cells
     }
 
@@ -113,18 +113,18 @@ impl StationMemos {
     }
 }
 
-impl Index<usize> for StationMemos {
-    type Output = StationMemo;
+impl Index<usize> for StationCells {
+    type Output = StationCell;
 
     #[inline]
-    fn index(&self, index: usize) -> &StationMemo {
+    fn index(&self, index: usize) -> &StationCell {
         &self.cells[index]
     }
 }
 
-impl IndexMut<usize> for StationMemos {
+impl IndexMut<usize> for StationCells {
     #[inline]
-    fn index_mut(&mut self, index: usize) -> &mut StationMemo {
+    fn index_mut(&mut self, index: usize) -> &mut StationCell {
         &mut self.cells[index]
     }
 }

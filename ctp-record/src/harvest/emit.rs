@@ -6,7 +6,7 @@ use ctp_nostd::lane::Payload;
 use ctp_nostd::slot::Epoch;
 use ctp_trace::record::{Event, EventKind, Nanos, SiteId};
 
-use super::cell::StationMemo;
+use super::cell::StationCell;
 use super::lanes::LaneEntry;
 use super::{Harvest, Pass, convert};
 
@@ -131,7 +131,7 @@ impl Harvest {
     }
 }
 
-impl StationMemo {
+impl StationCell {
     fn source(&self) -> ProbeKind {
         match self.v1_dialect {
             Some(_) => ProbeKind::V1Peer,
@@ -206,7 +206,7 @@ impl StationMemo {
 /// How many wakes the coroutine had seen when it suspended, from the slot of the suspend. Needed if the run
 /// before is missing or was excluded. Returns 0 if the slot has been overwritten.
 #[cold]
-fn wakes_seen_in_slot(cell: &StationMemo, station: u32, pass: &Pass<'_>) -> u16 {
+fn wakes_seen_in_slot(cell: &StationCell, station: u32, pass: &Pass<'_>) -> u16 {
     let station = &pass.region.stations[station as usize];
     match cell.dialect().fetch(station, cell.next_n()) {
         Fetched::Whole(epoch) => epoch.tail.wake_seen,

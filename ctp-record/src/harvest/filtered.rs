@@ -7,7 +7,7 @@ use ctp_nostd::layout::Station;
 use ctp_nostd::slot::EventKind as Stored;
 use ctp_trace::record::EventKind;
 
-use super::cell::StationMemo;
+use super::cell::StationCell;
 use super::{Harvest, Pass};
 
 impl Harvest {
@@ -49,7 +49,7 @@ impl Harvest {
     }
 
     /// Whether events were excluded though the recorder gave no command to do so.
-    pub(super) fn has_unexplained_filtering(&self, cell: &StationMemo) -> bool {
+    pub(super) fn has_unexplained_filtering(&self, cell: &StationCell) -> bool {
         !self.is_controlled && 0 < cell.filtered
     }
 
@@ -64,7 +64,7 @@ impl Harvest {
     }
 }
 
-impl StationMemo {
+impl StationCell {
     /// The number of excluded events that are counted, modulo 2^32 like the station's count.
     pub(super) fn filtered_seen(&self) -> u32 {
         self.filtered as u32

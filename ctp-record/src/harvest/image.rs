@@ -9,8 +9,8 @@ use ctp_nostd::lane::Copied;
 use ctp_nostd::layout::Station;
 use ctp_trace::record::{Nanos, ProcessId};
 
-use super::cell::StationMemo;
-use super::cells::StationMemos;
+use super::cell::StationCell;
+use super::cells::StationCells;
 use super::horizon::Horizon;
 use super::lanes::{Lanes, TimeLimit};
 use super::latest::LatestTimes;
@@ -73,8 +73,8 @@ impl Harvest {
             .collect();
         let stop = Stop::of_image(stations.iter().zip(ends), lost, times.until_ns);
         let cells = coroutines.iter();
-        let cells: Vec<StationMemo> = cells
-            .map(|coroutine| StationMemo::of_image(coroutine.coroutine, coroutine.first_n))
+        let cells: Vec<StationCell> = cells
+            .map(|coroutine| StationCell::of_image(coroutine.coroutine, coroutine.first_n))
             .collect();
         let horizon = Horizon::of_image(times.start_ns, times.latest_ns);
         let mut harvest = Harvest {
@@ -86,8 +86,8 @@ impl Harvest {
             stop: Some(stop),
             ..Harvest::new(times.start_ns)
         };
-        harvest.totals.filtered = cells.iter().map(StationMemo::filtered).sum();
-        (harvest.cells, harvest.horizon) = (StationMemos::of_image(cells), horizon);
+        harvest.totals.filtered = cells.iter().map(StationCell::filtered).sum();
+        (harvest.cells, harvest.horizon) = (StationCells::of_image(cells), horizon);
         harvest
     }
 

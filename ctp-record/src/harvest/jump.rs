@@ -7,12 +7,12 @@ use ctp_nostd::dialect::{Dialect, Fetched};
 use ctp_nostd::layout::{SLOTS, Station};
 use ctp_nostd::slot::{self, event_of, final_seq};
 
-use super::cell::{MAX_CREDIBLE_EVENTS, StationMemo};
+use super::cell::{MAX_CREDIBLE_EVENTS, StationCell};
 
 /// The number of latest events that are surely readable: one of the slots may be in the middle of a write.
 const READABLE: u64 = SLOTS as u64 - 1;
 
-impl StationMemo {
+impl StationCell {
     /// Follows a head that has jumped: this project's probe writes its next event where the head says. A
     /// reader may be ahead of the head by an event and the events nested in it, because the head is
     /// written last.

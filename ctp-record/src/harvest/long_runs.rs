@@ -6,7 +6,7 @@ use ctp_nostd::layout::Station;
 use ctp_nostd::slot::Epoch;
 use ctp_trace::record::{CoroutineId, EventKind, Nanos, ProcessId};
 
-use super::cell::StationMemo;
+use super::cell::StationCell;
 use super::emit::ProbeKind;
 use super::{Harvest, convert};
 
@@ -21,7 +21,7 @@ pub(crate) struct LongRun {
 
 /// The latest event of a station's coroutine.
 pub(super) struct LatestEvent<'h> {
-    pub(super) cell: &'h StationMemo,
+    pub(super) cell: &'h StationCell,
     pub(super) station: &'h Station,
     pub(super) kind: Option<EventKind>,
     pub(super) epoch: Epoch,
@@ -48,12 +48,12 @@ impl Harvest {
     /// Whether this station's coroutine may run. Answers without the station if the recorder reads events as they
     /// happen: most stations are not in the processor's cache.
     pub(crate) fn may_run(&self, index: usize) -> bool {
-        self.may_be(index, StationMemo::may_run)
+        self.may_be(index, StationCell::may_run)
     }
 
     /// Whether this station's coroutine may wait for a descriptor. Answers like [`may_run`](Self::may_run).
     pub(crate) fn may_wait_for_descriptor(&self, index: usize) -> bool {
-        self.may_be(index, StationMemo::may_wait_for_descriptor)
+        self.may_be(index, StationCell::may_wait_for_descriptor)
     }
 
     /// Whether cells may lack events that have happened long ago.
@@ -61,7 +61,7 @@ impl Harvest {
         !self.reads_each_event() || self.lanes.backlog.has_too_many_chunks()
     }
 
-    fn may_be(&self, index: usize, state: fn(&StationMemo) -> bool) -> bool {
+    fn may_be(&self, index: usize, state: fn(&StationCell) -> bool) -> bool {
         self.may_be_outdated() || self.cells.get(index).is_some_and(state)
     }
 

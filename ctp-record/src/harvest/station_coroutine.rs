@@ -8,7 +8,7 @@ use ctp_nostd::layout::{SLOTS, Station};
 use ctp_nostd::station_copy::{SlotCopies, StationWords};
 use ctp_trace::record::{Aggregate, CoroutineId, EventCounts, ProcessId};
 
-use super::cell::{MAX_CREDIBLE_EVENTS, StationMemo};
+use super::cell::{MAX_CREDIBLE_EVENTS, StationCell};
 use super::{Harvest, SiteTable};
 
 /// A station's present or former coroutine.
@@ -201,7 +201,7 @@ impl Harvest {
     }
 }
 
-impl StationMemo {
+impl StationCell {
     /// Index and time of the latest events that slots hold, without a gap, and the index after the last.
     fn held(&self, station: &Station) -> (Vec<(u64, u64)>, u64) {
         let head = match self.v1_dialect {

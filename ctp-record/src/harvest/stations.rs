@@ -6,7 +6,7 @@ use ctp_nostd::inspect::Identity;
 use ctp_nostd::layout::Station;
 use ctp_trace::record::{Birth, CoroutineId, Nanos, ProcessId, Record};
 
-use super::cell::{self, StationMemo};
+use super::cell::{self, StationCell};
 use super::{Harvest, Outside, Pass, Sink, convert};
 
 /// The most stations without an event that a pass examines.
@@ -113,7 +113,7 @@ impl Harvest {
             self.is_read_by_clock_of(process, (peer, latest_time(station, &identity)), pass);
         self.totals.coroutines += 1;
         self.totals.v1_coroutines += u32::from(v1_dialect.is_some());
-        self.cells[index] = StationMemo::new(id, process, v1_dialect, &identity);
+        self.cells[index] = StationCell::new(id, process, v1_dialect, &identity);
         self.cells[index].inexact = !has_clock;
         let name = self.sites.name(pass.region, identity.meta);
         let spawn_site = self.sites.interned(process, name.site, pass);
@@ -143,7 +143,7 @@ impl Harvest {
 
     /// Remembers a coroutine that got no number, so that it is counted once. The coroutine keeps its station.
     fn refuse(&mut self, index: usize, identity: &Identity) {
-        let unknown = StationMemo::new(CoroutineId(0), ProcessId(0), None, identity);
+        let unknown = StationCell::new(CoroutineId(0), ProcessId(0), None, identity);
         self.cells[index] = unknown.vacant();
         self.totals.refused = self.totals.refused.saturating_add(1);
     }
@@ -161,7 +161,7 @@ impl Harvest {
         }
         self.cells[index].inexact = true;
         self.close(index, pass);
-        self.cells[index] = StationMemo::default();
+        self.cells[index] = StationCell::default();
     }
 
     /// Closes a coroutine that has ended and is read to its end, and frees its station.

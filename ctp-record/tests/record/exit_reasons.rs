@@ -112,7 +112,11 @@ fn end_noticed_late_is_not_late_in_the_trace() {
         let mut ends = trace.process_ends.iter();
         let left = ends.find(|end| end.process == own.birth.process);
         let left = left.expect("the child has ended").at;
-        assert!(own.events.last().expect("some events").at <= left && left <= end);
+        let latest = own.events.last().expect("some events").at;
+        assert!(
+            latest <= left && left <= end,
+            "{flag}: {latest:?} {left:?} {end:?}"
+        );
     }
 }
 

@@ -16,7 +16,7 @@ use crate::load::{self, Input, Model};
 use crate::names::Names;
 use crate::text::Page;
 use crate::views::why::model::causes::Causes;
-use crate::views::why::model::{AskedCoroutine, Context, Why};
+use crate::views::why::model::{Context, RequestedCoroutine, Why};
 
 /// How many coroutines are explained without `--ids`, if filters choose them.
 const MAX_SHOWN: usize = 10;
@@ -37,7 +37,7 @@ pub struct History {
     /// The state at the end of the trace.
     pub model: Model,
     causes: Causes,
-    question: AskedCoroutine,
+    question: RequestedCoroutine,
 }
 
 impl History {
@@ -47,7 +47,7 @@ impl History {
     /// If the trace cannot be read, or has no coroutine.
     pub fn read(input: &Input, view: &WhyView) -> Result<Self> {
         let mut causes = Causes::default();
-        let mut question = AskedCoroutine::of(view.id.unwrap_or_default());
+        let mut question = RequestedCoroutine::of(view.id.unwrap_or_default());
         let model = input.model(
             |trace_model, record| {
                 causes.see(trace_model, record);

@@ -30,17 +30,14 @@ type Borrowers = BTreeSet<FamilyId>;
 /// Which families may continue once others do.
 #[derive(Debug, Default)]
 struct Dependencies {
-    dependents: Map<FamilyId, Vec<FamilyId>>,
+    dependents: Map<FamilyId, BTreeSet<FamilyId>>,
     open: BTreeSet<FamilyId>,
 }
 
 impl Dependencies {
     /// Notes that `family` may continue once `other` does.
     fn add(&mut self, family: FamilyId, other: FamilyId) {
-        let dependents = self.dependents.entry(other).or_default();
-        if !dependents.contains(&family) {
-            dependents.push(family);
-        }
+        self.dependents.entry(other).or_default().insert(family);
     }
 
     /// The families of which some coroutine may continue.
@@ -65,9 +62,8 @@ impl TraceModel {
         let alive: Vec<&Coroutine> = all
             .filter(|coroutine| coroutine.is_alive() && !self.is_new(coroutine))
             .collect();
-        let is_for_permit =
-            |coroutine: &Coroutine| self.leaf_kind(coroutine) == LeafKind::Semaphore;
-        if !alive.iter().any(|coroutine| is_for_permit(coroutine)) {
+        let mut waits = alive.iter();
+        if !waits.any(|coroutine| self.waits_for_permit(coroutine)) {
             return ClosedGroups::default();
         }
         let borrowers = self.borrowers(&alive, living);
@@ -87,12 +83,15 @@ impl TraceModel {
         age < THRESHOLD && coroutine.parent.is_none()
     }
 
+    fn waits_for_permit(&self, coroutine: &Coroutine) -> bool {
+        self.leaf_kind(coroutine) == LeafKind::Semaphore
+    }
+
     fn borrowers(&self, alive: &[&Coroutine], living: &Living) -> Borrowers {
         let waiting = alive.iter().filter(|coroutine| {
             let wait = coroutine.suspend();
             let number = wait.and_then(|wait| self.places.find_number(wait.site, wait.wait));
-            let is_for_permit = self.leaf_kind(coroutine) == LeafKind::Semaphore;
-            is_for_permit
+            self.waits_for_permit(coroutine)
                 && number.is_some_and(|number| {
                     living.have_visitors_ended(number, self.places.get(number))
                 })

@@ -4,7 +4,7 @@ use ctp_nostd::lane::{Copied, Payload, ThreadEventKind};
 use ctp_nostd::layout::SLOTS;
 
 use super::{LaneEntry, Step, TimeLimit};
-use crate::harvest::cell::StationMemo;
+use crate::harvest::cell::StationCell;
 use crate::harvest::{Harvest, Pass, convert};
 
 /// The result of taking a record.
@@ -190,7 +190,7 @@ fn uses(generation: u32) -> u8 {
     (generation / 2) as u8
 }
 
-impl StationMemo {
+impl StationCell {
     /// Whether a record belongs to this use of the station.
     fn owns_record(&self, payload: &Payload) -> bool {
         self.is_ours() && uses(self.generation()) == payload.uses

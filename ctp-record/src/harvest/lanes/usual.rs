@@ -7,7 +7,7 @@ use ctp_nostd::slot::EventKind as StoredKind;
 use ctp_trace::record::{Event, EventKind, Nanos};
 
 use super::LaneEntry;
-use crate::harvest::cell::StationMemo;
+use crate::harvest::cell::StationCell;
 use crate::harvest::horizon::Horizon;
 use crate::harvest::queue::WINDOW_RECORDS;
 use crate::harvest::{Harvest, Pass, Sink, SiteTable};
@@ -49,7 +49,7 @@ impl EventBatch {
 
 /// What is needed to convert a record to an event.
 struct EventBuilder<'h> {
-    cells: &'h mut [StationMemo],
+    cells: &'h mut [StationCell],
     sites: &'h mut SiteTable,
     horizon: &'h Horizon,
     /// The thread of the lane.

@@ -22,24 +22,22 @@ pub fn time_before(long: Duration) -> u64 {
 impl MemorySet {
     /// The wait of this station's coroutine, if it has waited for a descriptor at least since `before_ns`.
     pub fn descriptor_wait(&self, station: StationPlace, before_ns: u64) -> Option<DescriptorWait> {
-        let harvest = &self.held.get(station.0)?.harvest;
-        if !harvest.may_wait_for_descriptor(station.1) {
+        let (held, before_ns) = self.held_at(station, before_ns)?;
+        if !held.harvest.may_wait_for_descriptor(station.1) {
             return None;
         }
-        let (held, before_ns) = self.held_at(station, before_ns)?;
         let region = held.memory.region();
-        harvest.descriptor_wait(station.1, &region, before_ns)
+        held.harvest.descriptor_wait(station.1, &region, before_ns)
     }
 
     /// The run of this station's coroutine, if it has run at least since `before_ns`.
     pub fn long_run(&self, station: StationPlace, before_ns: u64) -> Option<LongRun> {
-        let harvest = &self.held.get(station.0)?.harvest;
-        if !harvest.may_run(station.1) {
+        let (held, before_ns) = self.held_at(station, before_ns)?;
+        if !held.harvest.may_run(station.1) {
             return None;
         }
-        let (held, before_ns) = self.held_at(station, before_ns)?;
         let region = held.memory.region();
-        harvest.long_run(station.1, &region, before_ns)
+        held.harvest.long_run(station.1, &region, before_ns)
     }
 
     /// The wait of this station's coroutine, if it has waited on a stack of its own at least since `before_ns`.

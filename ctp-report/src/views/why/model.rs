@@ -259,16 +259,16 @@ fn origin(runs: &[Rc<CausedRun>], pending: Option<&Cause>) -> ChainOrigin {
 
 /// The coroutine that the user asks about, and whether the trace has it.
 #[derive(Clone, Copy, Debug)]
-pub struct AskedCoroutine {
+pub struct RequestedCoroutine {
     id: u32,
     was_born: bool,
     largest: u32,
 }
 
-impl AskedCoroutine {
+impl RequestedCoroutine {
     /// Creates a question about the coroutine `id`. No record has been seen yet.
     pub fn of(id: u32) -> Self {
-        AskedCoroutine {
+        RequestedCoroutine {
             id,
             was_born: false,
             largest: 0,
@@ -285,7 +285,7 @@ impl AskedCoroutine {
 
     /// Says why there is no chain. The trace has `coroutines` coroutines.
     pub fn why_not(&self, coroutines: u64) -> String {
-        let AskedCoroutine { id, largest, .. } = self;
+        let RequestedCoroutine { id, largest, .. } = self;
         let all = units::counted(coroutines, "coroutine");
         if self.was_born {
             format!("coroutine {id} had ended before the recording did")

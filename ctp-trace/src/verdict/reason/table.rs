@@ -121,8 +121,8 @@ reasons! {
         ..of("full-channel", Verdict::MaybeStuck, Basis::Resource)
     },
     Reason::KeepsLock => Description {
-        when: "waits far longer than usual, and probably holds a lock for which stuck coroutines wait: all \
-            others that have released that lock wait for a lock too",
+        when: "waits longer than usual, if that is known, and probably holds a lock for which stuck \
+            coroutines wait: all others that have released that lock wait for a lock too",
         sentence: "suspended {age}, and probably holds a lock for which stuck coroutines wait: of those that \
             have released such locks, all others wait for a lock; {wakes}",
         ..of("keeps-lock", Verdict::MaybeStuck, Basis::Resource)

@@ -32,33 +32,44 @@ pub(super) fn put_first(model: &TraceModel, groups: &mut [Group]) {
 /// the wait: of a family that usually wakes the group, and born before the wait began. A group that joins
 /// a coroutine of another group depends on that group.
 fn dependencies(model: &TraceModel, groups: &[Group]) -> Vec<Vec<usize>> {
-    let born: Vec<BTreeMap<FamilyId, Nanos>> = groups
-        .iter()
-        .map(|group| earliest_births(model, group))
-        .collect();
-    let joining: Vec<BTreeSet<u32>> = groups
-        .iter()
-        .map(|group| group.evidence.joined_by.iter().copied().collect())
-        .collect();
+    let (families, joined) = (by_family(model, groups), by_joining(groups));
     let edges = groups.iter().map(|group| {
         let oldest = model.get(CoroutineId(group.evidence.proof.id));
         let wakers = oldest.map_or(&[][..], |oldest| model.families_of_wakers(oldest));
         let since = oldest.and_then(Coroutine::suspend).map(|wait| wait.at);
-        let others = (0..groups.len()).filter(|node| {
-            let mut wakers = wakers.iter().filter_map(|family| born[*node].get(family));
-            wakers.any(|born| since.is_none_or(|since| *born < since))
-                || joins(group, &joining[*node])
-        });
-        others.collect()
+        let waking = wakers.iter().filter_map(|family| families.get(family));
+        let waking = waking
+            .flatten()
+            .filter(|(_, born)| since.is_none_or(|since| *born < since))
+            .map(|(node, _)| *node);
+        let ids = group.members.ids.iter();
+        let awaited = ids.filter_map(|id| joined.get(id)).flatten().copied();
+        let others: BTreeSet<usize> = waking.chain(awaited).collect();
+        others.into_iter().collect()
     });
     edges.collect()
 }
 
-/// Whether a coroutine of the group probably waits for the end of a coroutine of another group, for which the
-/// coroutines in `joining_other` wait.
-fn joins(group: &Group, joining_other: &BTreeSet<u32>) -> bool {
-    let mut ids = group.members.ids.iter();
-    !joining_other.is_empty() && ids.any(|id| joining_other.contains(id))
+/// The groups with coroutines of each family, and when the first of these coroutines was born.
+fn by_family(model: &TraceModel, groups: &[Group]) -> BTreeMap<FamilyId, Vec<(usize, Nanos)>> {
+    let mut families: BTreeMap<FamilyId, Vec<(usize, Nanos)>> = BTreeMap::new();
+    for (node, group) in groups.iter().enumerate() {
+        for (family, born) in earliest_births(model, group) {
+            families.entry(family).or_default().push((node, born));
+        }
+    }
+    families
+}
+
+/// The groups with coroutines for whose end each coroutine probably waits.
+fn by_joining(groups: &[Group]) -> BTreeMap<u32, Vec<usize>> {
+    let mut joined: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (node, group) in groups.iter().enumerate() {
+        for joining in &group.evidence.joined_by {
+            joined.entry(*joining).or_default().push(node);
+        }
+    }
+    joined
 }
 
 /// For each family in the group, when its first coroutine of the group was born.

@@ -12,10 +12,19 @@ use super::Group;
 /// What groups below one headline have in common.
 pub(super) type Headline = (Fact, &'static str);
 
-/// How soon a group stopped growing, in seconds. Of groups that stopped together, those come first that
-/// hold something for which others wait: a coroutine that waits for a lock or for a message waits for
-/// some other coroutine. The exact time decides last.
-pub(super) type Stop = (Reverse<u64>, Needs, Reverse<u64>);
+/// When a group stopped growing. Of groups that stopped together, those come first that hold something for
+/// which others wait: a coroutine that waits for a lock or for a message waits for some other coroutine. The
+/// exact time decides last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Stop {
+    /// The number of the stop among those that are apart from each other, the earliest first.
+    number: usize,
+    needs: Needs,
+    age_ns: Reverse<u64>,
+}
+
+/// Groups that stopped within this time after another are taken to have stopped together with it.
+const TOGETHER_NS: u64 = 1_000_000_000;
 
 /// What a group waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,9 +46,18 @@ pub(super) struct Stops {
 
 impl Stops {
     pub fn of(model: &TraceModel, groups: &[Group]) -> Self {
+        let stuck = groups.iter().filter(|group| group.verdict().is_stuck());
+        let stuck: Vec<&Group> = stuck.collect();
+        let ages = stuck.iter().map(|group| group.members.youngest_ns);
+        let numbers = numbers(ages.collect());
         let mut stops = Stops::default();
-        for group in groups.iter().filter(|group| group.verdict().is_stuck()) {
-            let stop = stop(model, group);
+        for group in stuck {
+            let age_ns = group.members.youngest_ns;
+            let stop = Stop {
+                number: numbers[&age_ns],
+                needs: needs(model, group),
+                age_ns: Reverse(age_ns),
+            };
             stops.groups.insert(group.evidence.proof.id, stop);
             let headline = (group.verdict(), group.headline());
             let first = stops.headlines.entry(headline).or_insert(stop);
@@ -58,16 +76,50 @@ impl Stops {
     }
 }
 
-fn stop(model: &TraceModel, group: &Group) -> Stop {
-    let age = group.members.youngest_ns;
+/// Numbers ages, the greatest first. Ages that differ little from the greatest of them have the same number.
+fn numbers(mut ages_ns: Vec<u64>) -> BTreeMap<u64, usize> {
+    ages_ns.sort_unstable_by_key(|age_ns| Reverse(*age_ns));
+    let (mut number, mut greatest) = (0, None);
+    let numbered = ages_ns.into_iter().map(|age_ns| {
+        if *greatest.get_or_insert(age_ns) - age_ns > TOGETHER_NS {
+            number += 1;
+            greatest = Some(age_ns);
+        }
+        (age_ns, number)
+    });
+    numbered.collect()
+}
+
+fn needs(model: &TraceModel, group: &Group) -> Needs {
     let oldest = model.get(CoroutineId(group.evidence.proof.id));
     let kind = oldest.map_or(LeafKind::Unknown, |oldest| model.leaf_kind(oldest));
     let announced = oldest.and_then(Coroutine::suspend).map(|wait| wait.wait);
-    let needs = match (announced, kind) {
+    match (announced, kind) {
         (Some(WaitKind::Lock), _) | (_, LeafKind::Lock) => Needs::Lock,
         (Some(WaitKind::Coroutine), _)
         | (_, LeafKind::Message | LeafKind::Notification | LeafKind::Task) => Needs::Others,
         _ => Needs::Work,
-    };
-    (Reverse(age / 1_000_000_000), needs, Reverse(age))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_within_a_second_have_the_same_number() {
+        let ms = 1_000_000;
+        let numbers = numbers(
+            [3_010, 9_990, 10_010, 3_990, 2_900]
+                .map(|age| age * ms)
+                .to_vec(),
+        );
+        let of = |age: u64| numbers[&(age * ms)];
+        assert_eq!(
+            (of(10_010), of(9_990)),
+            (0, 0),
+            "on both sides of a full second"
+        );
+        assert_eq!((of(3_990), of(3_010), of(2_900)), (1, 1, 2));
+    }
 }
