@@ -25,10 +25,11 @@ use crate::config::{Config, DEFAULT_INPUT, Detail, ManPages, View};
 use crate::terminal;
 use check::CheckArgs;
 use general::GeneralArgs;
-use options::{
-    ExchangeArgs, FilterArgs, FlameArgs, SitesArgs, StuckArgs, SymbolArgs, TimelineArgs, TopArgs,
-    ViewArgs,
-};
+use options::exchange::ExchangeArgs;
+use options::filter::FilterArgs;
+use options::graphics::{FlameArgs, TimelineArgs};
+use options::symbols::SymbolArgs;
+use options::{SitesArgs, StuckArgs, TopArgs, ViewArgs};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::error::ErrorKind;
 
-use super::options::ExportFormat;
+use super::options::exchange::ExportFormat;
 use super::{Cli, command, conflict, sort, tables};
 use crate::config::{Sort, TopSort};
 use crate::output;

@@ -7,7 +7,8 @@ use clap::{Command, FromArgMatches as _, Parser};
 use ctp_trace::record::Nanos;
 
 use super::general::GeneralArgs;
-use super::options::{FilterArgs, SymbolArgs};
+use super::options::filter::FilterArgs;
+use super::options::symbols::SymbolArgs;
 use super::values;
 use crate::config::filter::TimeSelects;
 use crate::config::ignore::Ignore;

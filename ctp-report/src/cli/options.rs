@@ -1,24 +1,25 @@
 //! The options, grouped by view, and their conversion into views.
 
-use std::ops::RangeInclusive;
+pub(super) mod exchange;
+pub(super) mod filter;
+pub(super) mod graphics;
+pub(super) mod symbols;
+
 use std::path::PathBuf;
 
+use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{Args, ValueEnum};
 use ctp_trace::record::Nanos;
 use regex_lite::Regex;
-use symbolize::SearchPaths;
 
-use super::{sort, tables, values};
-use crate::config::filter::{Filter, Period, TimeSelects};
+use self::graphics::FlameArgs;
+use self::symbols::SYMBOLS;
+use super::{sort, values};
 use crate::config::ignore::Ignore;
 use crate::config::{
-    ExportView, FlameView, FlameWidth, Format, HtmlView, ProfileFormat, ProfileView, SiteField,
-    SitesView, Sort, StacksView, StuckView, TimelineView, TopView, TrackFormat, TracksView, View,
-    WhyView,
+    HtmlView, SiteField, SitesView, Sort, StacksView, StuckView, TopView, View, WhyView,
 };
 use crate::findings::lints::LINTS;
-use crate::output;
 
 /// Heading of all options that select a view.
 pub(super) const VIEWS: &str =
@@ -124,190 +125,6 @@ pub(super) struct StuckArgs {
     pub(super) ids: bool,
 }
 
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Filters of all views, also for --fail and --check")]
-pub(super) struct FilterArgs {
-    /// Show only coroutines whose latest wait matches, by function or file:line; may be repeated
-    #[arg(long, value_name = "REGEX")]
-    site: Vec<Regex>,
-    /// Show only coroutines and tasks whose name matches; may be repeated
-    #[arg(long, value_name = "REGEX")]
-    name: Vec<Regex>,
-    /// Show only these ids, like 3,10-20
-    #[arg(long, value_name = "IDS", value_delimiter = ',', value_parser = values::parse_ids)]
-    id: Vec<RangeInclusive<u32>>,
-    /// Show only coroutines that ran last on these threads
-    #[arg(long, value_name = "TIDS", value_delimiter = ',')]
-    thread: Vec<u64>,
-    /// Show only these verdicts and states, like stuck, not_woken or ended
-    #[arg(long, value_name = "WORDS", value_delimiter = ',')]
-    state: Vec<String>,
-    /// Show only this span of the recording: `1s,5s`, or `500ms,` for everything after 500 ms. Views that
-    /// list coroutines (--stuck, --stacks, --last-words, --tree, --why, --markdown, --html) show those whose
-    /// latest wait or run began then; verdicts are based on the whole recording, and the graphics of --html
-    /// show the span. --check and diff take waits and runs that ended then, and `stuck` those that began then
-    #[arg(long, value_name = "FROM,TO", value_parser = values::parse_window)]
-    time: Option<Period>,
-}
-
-impl FilterArgs {
-    /// Whether places or names are compared, which need the names of functions.
-    pub(super) fn has_patterns(&self) -> bool {
-        !self.site.is_empty() || !self.name.is_empty()
-    }
-
-    /// Whether any filter is given.
-    pub(super) fn are_given(&self) -> bool {
-        self.has_patterns() || self.time.is_some() || !self.id.is_empty() || self.has_states()
-    }
-
-    /// Whether a time is given.
-    pub(super) fn has_time(&self) -> bool {
-        self.time.is_some()
-    }
-
-    fn has_states(&self) -> bool {
-        !self.thread.is_empty() || !self.state.is_empty()
-    }
-
-    /// The filter for a view, which gives `--time` its meaning.
-    pub(super) fn into_filter(self, selects: TimeSelects) -> Filter {
-        let of_starts = selects == TimeSelects::Starts;
-        let began = self.time.filter(|_| of_starts);
-        let time = self.time.filter(|_| !of_starts);
-        Filter {
-            sites: self.site,
-            names: self.name,
-            ids: self.id,
-            threads: self.thread,
-            states: self.state,
-            time: time.unwrap_or_default(),
-            began,
-            whole_spans: selects == TimeSelects::Ends,
-        }
-    }
-}
-
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Flame graph")]
-pub(super) struct FlameArgs {
-    /// Write a flame graph of waits to this file (- for standard output); with --stacks, of the stacks
-    #[arg(
-        help_heading = VIEWS,
-        long,
-        value_name = "FILE",
-        conflicts_with_all = ["stuck", "last_words", "tree", "why", "histogram", "dump"]
-    )]
-    pub(super) flame: Option<PathBuf>,
-    /// Write the folded stacks of the flame graph to this file (- for standard output)
-    #[arg(help_heading = VIEWS, long, value_name = "FILE", conflicts_with = "ViewArgs")]
-    pub(super) folded: Option<PathBuf>,
-    /// What the width of a flame means
-    #[arg(
-        long,
-        value_name = "WHAT",
-        default_value = "wait",
-        conflicts_with = "stacks"
-    )]
-    pub(super) by: FlameWidth,
-    /// Title of the flame graph or timeline
-    #[arg(long, value_name = "TEXT")]
-    pub(super) title: Option<String>,
-}
-
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Timeline")]
-pub(super) struct TimelineArgs {
-    /// Write a timeline to this file (- for standard output): a row for each coroutine or for a
-    /// sample of them
-    #[arg(help_heading = VIEWS, long, value_name = "FILE", conflicts_with_all = ["ViewArgs", "flame", "folded", "json"])]
-    pub(super) timeline: Option<PathBuf>,
-}
-
-/// The options of [`SymbolArgs`], which views without names ignore.
-const SYMBOLS: [&str; 4] = ["symfs", "debug_dir", "skip", "max_module"];
-
-#[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Symbols")]
-pub(super) struct SymbolArgs {
-    /// Look for programs, sources and debug info in this directory, by path or by name
-    #[arg(long, value_name = "DIR")]
-    pub(super) symfs: Option<PathBuf>,
-    /// Also look for separate debug info here, as in /usr/lib/debug; may be repeated
-    #[arg(long, value_name = "DIR")]
-    pub(super) debug_dir: Vec<PathBuf>,
-    /// For waits in functions that match, by name or file:line, name the caller; may be repeated
-    #[arg(long, value_name = "REGEX")]
-    pub(super) skip: Vec<Regex>,
-    /// Memory limit for all programs and their debug info, like 1G; by default 256M
-    #[arg(long, value_name = "SIZE", value_parser = values::parse_size)]
-    pub(super) max_module: Option<u64>,
-}
-
-impl SymbolArgs {
-    pub(super) fn are_given(&self) -> bool {
-        let is_elsewhere = self.symfs.is_some() || !self.debug_dir.is_empty();
-        is_elsewhere || self.max_module.is_some() || !self.skip.is_empty()
-    }
-
-    pub(super) fn into_search_paths(self) -> SearchPaths {
-        let search_paths = self
-            .symfs
-            .map_or_else(SearchPaths::recorded, SearchPaths::below);
-        let directories = self.debug_dir.into_iter();
-        let search_paths = directories.fold(search_paths, SearchPaths::with_debug_directory);
-        match self.max_module {
-            Some(bytes) => search_paths.with_max_bytes(bytes),
-            None => search_paths,
-        }
-    }
-}
-
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Import and export")]
-pub(super) struct ExchangeArgs {
-    /// Run of an imported file to read, counted from 1; by default the last
-    #[arg(long, value_name = "N")]
-    pub(super) run: Option<usize>,
-    /// Write the trace for other tools
-    #[arg(help_heading = VIEWS, long, value_name = "FORMAT", conflicts_with_all = ["ViewArgs", "flame", "folded", "timeline", "json"])]
-    pub(super) export: Option<ExportFormat>,
-    /// File to export to, instead of standard output; for parquet, csv-tables and ctf a folder, to which each
-    /// export adds a trace
-    #[arg(short, long, value_name = "FILE")]
-    pub(super) output: Option<PathBuf>,
-}
-
-/// Formats of an export.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum ExportFormat {
-    /// Events with the six columns of coroTracer, a JSON object per line
-    Jsonl,
-    /// The same columns as comma-separated values, with a header line
-    Csv,
-    /// A track for each coroutine and thread, with wakes as arrows and stuck coroutines marked, for
-    /// Perfetto, chrome://tracing and speedscope
-    Chrome,
-    /// The same tracks for Perfetto alone, stuck coroutines first, in a file that is far smaller
-    Perfetto,
-    /// Time spent waiting and running by await chain, for speedscope
-    Speedscope,
-    /// Waits and runs by await chain, with their number and time, for go tool pprof
-    Pprof,
-    /// Markers of coroutines and threads, for Firefox Profiler; kept in memory
-    Firefox,
-    /// A span for each coroutine and wait, as JSON lines of OpenTelemetry
-    Otlp,
-    /// Eight tables for SQL and data frames, as Parquet files in a folder of the dataset -o DIR
-    Parquet,
-    /// The same tables as an SQLite database -o FILE
-    Sqlite,
-    /// The same tables as comma-separated values in a folder of the dataset -o DIR
-    CsvTables,
-    /// Every event in the Common Trace Format 2, for babeltrace2, in a folder of the dataset -o DIR
-    Ctf,
-}
-
 impl ViewArgs {
     /// The requested view. `stuck` has the threshold and says whether to list all ids. `flame` has
     /// the file of a flame graph.
@@ -394,76 +211,4 @@ impl StuckArgs {
             markdown,
         }
     }
-}
-
-impl FlameArgs {
-    /// The requested files. With `json`, JSON replaces folded stacks on standard output.
-    pub(super) fn into_view(self, json: bool) -> Option<View> {
-        let is_requested = self.flame.is_some() || self.folded.is_some();
-        is_requested.then(|| {
-            View::Flame(FlameView {
-                svg: self.flame,
-                folded: self
-                    .folded
-                    .filter(|path| !(json && output::is_stdout(path))),
-                by: self.by,
-                title: self.title,
-            })
-        })
-    }
-}
-
-impl TimelineArgs {
-    pub(super) fn into_view(self, threshold: Nanos, title: Option<String>) -> Option<View> {
-        Some(View::Timeline(TimelineView {
-            svg: self.timeline?,
-            threshold,
-            title,
-        }))
-    }
-}
-
-impl ExchangeArgs {
-    /// The requested export.
-    pub(super) fn into_view(self, threshold: Nanos) -> Option<View> {
-        if let Some(tables) = tables::tables_view(&self, threshold) {
-            return Some(View::Tables(tables));
-        }
-        if let Some(ctf) = tables::ctf_view(&self, threshold) {
-            return Some(View::Ctf(ctf));
-        }
-        let output = self.output.filter(|path| !output::is_stdout(path));
-        Some(match self.export? {
-            ExportFormat::Jsonl => View::Export(ExportView {
-                format: Format::Jsonl,
-                output,
-            }),
-            ExportFormat::Csv => View::Export(ExportView {
-                format: Format::Csv,
-                output,
-            }),
-            ExportFormat::Chrome => tracks(TrackFormat::Chrome, threshold, output),
-            ExportFormat::Perfetto => tracks(TrackFormat::Perfetto, threshold, output),
-            ExportFormat::Firefox => tracks(TrackFormat::Firefox, threshold, output),
-            ExportFormat::Otlp => tracks(TrackFormat::Otlp, threshold, output),
-            ExportFormat::Speedscope => profile(ProfileFormat::Speedscope, output),
-            ExportFormat::Pprof => profile(ProfileFormat::Pprof, output),
-            ExportFormat::Parquet
-            | ExportFormat::Sqlite
-            | ExportFormat::CsvTables
-            | ExportFormat::Ctf => return None,
-        })
-    }
-}
-
-fn tracks(format: TrackFormat, threshold: Nanos, output: Option<PathBuf>) -> View {
-    View::Tracks(TracksView {
-        format,
-        threshold,
-        output,
-    })
-}
-
-fn profile(format: ProfileFormat, output: Option<PathBuf>) -> View {
-    View::Profile(ProfileView { format, output })
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ctp_trace::record::Nanos;
 
-use super::options::{ExchangeArgs, ExportFormat};
+use super::options::exchange::{ExchangeArgs, ExportFormat};
 use crate::config::ignore::Ignore;
 use crate::config::{CtfView, StuckView, TableFormat, TablesView};
 use crate::output;
