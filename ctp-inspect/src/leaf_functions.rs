@@ -8,7 +8,7 @@ mod place;
 use std::borrow::Cow;
 
 use ctp_trace::record::{LeafKind, Module, ProcessId};
-use symbolize::{Avma, FileOffset, Lookup, Mapping, SearchPaths, Symbolizer};
+use symbolize::{Avma, FileOffset, Lookup, Mapping, SearchPaths, Symbolizer, is_standard_library};
 
 pub use place::ChainPlace;
 
@@ -299,18 +299,13 @@ fn with_path<'a>(function: &'a str, file: Option<&str>) -> Cow<'a, str> {
         return function.into();
     }
     match file {
-        Some(file) if is_of_standard_library(file) => format!("core::{function}").into(),
+        Some(file) if is_standard_library(file) => format!("core::{function}").into(),
         Some(file) => match module_of(file) {
             Some(module) => format!("{module}::{function}").into(),
             None => format!("program::{function}").into(),
         },
         None => function.into(),
     }
-}
-
-/// Whether a file is of the standard library, either as the compiler names it or in installed sources.
-fn is_of_standard_library(file: &str) -> bool {
-    file.starts_with("/rustc/") || file.contains("/rustlib/src/rust/library/")
 }
 
 /// The module of a file of a downloaded package: that of `registry/src/INDEX/tokio-1.54.1/src/sync/mutex.rs`

@@ -19,7 +19,7 @@ use std::io::{BufWriter, Write};
 use anyhow::Result;
 
 use crate::config::{Config, CtfView};
-use crate::document;
+use crate::document::messages;
 use crate::document::whole_trace::{self, WholeTrace};
 use crate::output::dataset::{self, Folder};
 use crate::text::units;
@@ -44,7 +44,7 @@ pub fn show(config: &Config, view: &CtfView, out: &mut dyn Write) -> Result<()> 
             path.display()
         ))
     })?;
-    document::confirm(config, Some(message), out)
+    messages::confirm(config, Some(message), out)
 }
 
 /// Writes the files of the trace. Returns the number of event records.

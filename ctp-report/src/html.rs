@@ -17,7 +17,8 @@ use anyhow::Result;
 
 use crate::config::filter::{Filter, Period};
 use crate::config::{Config, HtmlView, StuckView};
-use crate::document::{self, Output};
+use crate::document::Output;
+use crate::document::{messages, selected_trace, trace_names};
 use crate::evidence::selection::Selection;
 use crate::load::{self, Input, Model};
 use crate::names::Names;
@@ -37,7 +38,7 @@ pub fn show(config: &Config, view: &HtmlView, out: &mut dyn Write) -> Result<()>
     let (whole, charts) = Charts::read(&input, Period::default(), Selection::default())?;
     let earlier = input.before_shutdown(&whole)?;
     let model = earlier.as_ref().unwrap_or(&whole);
-    let mut names = document::names(config, &input, model);
+    let mut names = trace_names::resolve(config, &input, model);
     let title = view.title.as_deref().map(escape);
     let title = title.unwrap_or_else(|| format!("{}: what is stuck", model.program_name()));
     let findings = findings(config, view, (&input, model, &mut names))?;
@@ -52,7 +53,7 @@ pub fn show(config: &Config, view: &HtmlView, out: &mut dyn Write) -> Result<()>
     let is_file = output::save(&view.html, file.as_bytes(), out)?;
     let (path, rows) = (view.html.display(), table.describe());
     let message = is_file.then(|| format!("wrote {path} ({rows}); open it in a browser"));
-    document::confirm(config, message, out)
+    messages::confirm(config, message, out)
 }
 
 /// The page of `--stuck`, as elements.
@@ -95,7 +96,7 @@ fn graphics(
     if config.filter.is_empty() {
         return charts.draw((input, model, names), earlier, threshold);
     }
-    let (.., selection) = document::select(config, input)?;
+    let selection = selected_trace::select(config, input)?.selection;
     let (model, charts) = Charts::read(input, config.filter.time, selection)?;
     charts.draw((input, &model, names), earlier, threshold)
 }

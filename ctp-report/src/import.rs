@@ -47,7 +47,7 @@ pub fn recognises(bytes: &[u8]) -> bool {
     !bytes.starts_with(&ctp_trace::format::MAGIC)
         && head
             .split(|&b| b == b'\n')
-            .any(|line| line::parse(line).is_ok())
+            .any(|line| line::parse(1, line).is_ok())
 }
 
 /// Imports a run, by default the last.
@@ -55,7 +55,7 @@ pub fn recognises(bytes: &[u8]) -> bool {
 /// # Errors
 /// If the file does not have this run.
 pub fn jsonl(bytes: &[u8], run: Option<usize>) -> Result<(Vec<u8>, Imported)> {
-    let (mut lines, mut faults) = line::lines(bytes);
+    let (mut lines, mut faults) = line::parse_lines(bytes);
     sift::against_neighbours(&mut lines, &mut faults);
     let runs: Vec<Vec<ImportLine>> = runs::split(&lines)
         .into_iter()

@@ -194,7 +194,7 @@ impl Names {
     }
 
     /// The distinct reasons for missing names.
-    pub fn misses(&self) -> impl Iterator<Item = &str> {
+    pub fn misses(&self) -> impl Iterator<Item = String> {
         self.misses.reasons()
     }
 

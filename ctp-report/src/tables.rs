@@ -26,8 +26,9 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use crate::config::{Config, StuckView, TableFormat, TablesView};
+use crate::document::messages;
+use crate::document::whole_trace;
 use crate::document::whole_trace::WholeTrace;
-use crate::document::{self, whole_trace};
 use crate::output::dataset;
 use crate::text::units;
 use crate::views::stuck;
@@ -49,7 +50,7 @@ pub fn show(config: &Config, view: &TablesView, out: &mut dyn Write) -> Result<(
             TABLES.len()
         ))
     })?;
-    document::confirm(config, Some(message), out)
+    messages::confirm(config, Some(message), out)
 }
 
 /// Writes the tables in the requested format. Returns the path of the folder or file.

@@ -102,6 +102,10 @@ impl Costs {
         functions: impl Fn() -> Option<UnitRef<'u, Reader<'i>>>,
     ) -> bool {
         let units = self.units_at(address);
+        if MAX_UNITS_AT_ONCE < units.len() {
+            self.account.refuse();
+            return false;
+        }
         let mut admitted = self.admitted.borrow_mut();
         let mut is_admitted = |unit: &usize| {
             *admitted.entry(*unit).or_insert_with(|| {
@@ -112,7 +116,7 @@ impl Costs {
                 cost.is_some()
             })
         };
-        units.len() <= MAX_UNITS_AT_ONCE && units.iter().all(&mut is_admitted)
+        units.iter().all(&mut is_admitted)
     }
 
     /// The units that contain an address, at most one more than the limit.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::dependency::is_dependency;
 use crate::dwarf::Located;
 use crate::line_table::{self, Reach};
 use crate::module::Module;
@@ -175,11 +176,6 @@ fn bracket_len(text: &str) -> Option<usize> {
         }
     }
     None
-}
-
-fn is_dependency(file: &str) -> bool {
-    let places = ["/registry/src/", "/git/checkouts/", "/rustc/", "/rustlib/"];
-    places.iter().any(|place| file.contains(place))
 }
 
 /// Whether both paths may be of the same file: their components are equal from the end, as far as a relative path

@@ -2,11 +2,9 @@
 //! with branches in random order. Then several chains are at the same place.
 
 use ctp_trace::record::{Chain, Module, ProcessId};
-use symbolize::{Avma, Frame, Lookup};
+use symbolize::{Avma, Frame, Lookup, is_standard_library};
 
-use super::{
-    LeafFunctions, MAX_ADDRESSES, is_of_library, is_of_standard_library, module_of, with_path,
-};
+use super::{LeafFunctions, MAX_ADDRESSES, is_of_library, module_of, with_path};
 
 /// The place of an await chain: two chains of a process with equal places are copies of the same code.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -76,7 +74,7 @@ impl ChainPlace {
 /// Whether a function is not of the program itself.
 fn is_elsewhere(function: &str, file: Option<&str>) -> bool {
     let is_of_package =
-        file.is_some_and(|file| is_of_standard_library(file) || module_of(file).is_some());
+        file.is_some_and(|file| is_standard_library(file) || module_of(file).is_some());
     is_of_package || is_of_library(&with_path(function, file))
 }
 

@@ -7,7 +7,11 @@ use ctp_trace::TraceModel;
 use ctp_trace::record::Record;
 
 use crate::config::Config;
-use crate::document;
+use crate::document::{
+    messages,
+    selected_trace::{self, SelectedTrace},
+    trace_names,
+};
 use crate::evidence::selection::Selection;
 use crate::load::{self, Input, Model};
 use crate::names::Names;
@@ -50,9 +54,9 @@ impl WholeTrace<'_> {
         let earlier = self.read_records(take)?;
         let judged = earlier.as_ref().unwrap_or(self.whole);
         let root = self.names.root();
-        let stacks = document::call_stacks_below(root, self.config, self.input, judged);
+        let stacks = trace_names::call_stacks_below(root, self.config, self.input, judged);
         let misses = self.names.misses().chain(stacks.misses.reasons());
-        document::notice(misses.collect::<BTreeSet<_>>());
+        messages::print_notes(misses.collect::<BTreeSet<_>>());
         Ok(Judged { earlier, stacks })
     }
 
@@ -77,8 +81,12 @@ impl WholeTrace<'_> {
 /// If the trace cannot be read or has no coroutine, and those of `export`.
 pub fn export<T>(config: &Config, export: impl FnOnce(&WholeTrace<'_>) -> Result<T>) -> Result<T> {
     let input = load::open(config)?;
-    let (model, names, selection) = document::select(config, &input)?;
-    document::warn(&model);
+    let SelectedTrace {
+        model,
+        names,
+        selection,
+    } = selected_trace::select(config, &input)?;
+    messages::print_unread(&model);
     let selected = selection.model(&input)?;
     export(&WholeTrace {
         config,

@@ -22,7 +22,7 @@ pub fn notes(model: &Model, names: &Names) -> Vec<String> {
         .chain(unnamed(model))
         .chain(cancelled(model, names))
         .chain(contradictions(model))
-        .chain(names.misses().map(str::to_owned))
+        .chain(names.misses())
         .collect()
 }
 

@@ -1,18 +1,17 @@
-//! Parses a JSON line with six columns, or returns the fault.
+//! Parses a line of coroTracer's JSON lines, which has six columns, and checks that its values are plausible.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 
-/// The largest thread id that the kernel assigns.
-const PID_MAX: u64 = 4_194_304;
+/// The largest thread id that Linux assigns.
+const MAX_THREAD_ID: u64 = 4_194_303;
 
-/// A number of events that is plausible even if the clock has just started.
-const EVENTS_OF_A_YOUNG_CLOCK: u64 = 1_000_000;
+/// A seq that is plausible even right after boot, when the clock is near 0.
+const MAX_SEQ_OF_NEW_CLOCK: u64 = 1_000_000;
 
-/// Three days with an event each nanosecond. Larger numbers are not plausible; smaller numbers do not
-/// overflow.
-const SEQ_MAX: u64 = 1 << 48;
+/// Three days with an event each nanosecond. The limit also keeps computations with seqs from overflowing.
+const MAX_SEQ: u64 = 1 << 48;
 
 /// A valid line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,9 +26,9 @@ pub struct ImportLine {
     pub addr: u64,
     /// Sequence number of the event in its station.
     pub seq: u64,
-    /// Whether the coroutine starts to run.
+    /// Whether the event is a resume; otherwise a suspend.
     pub is_active: bool,
-    /// Time in nanoseconds of the monotonic clock of the program.
+    /// Time of the event, in nanoseconds of the program's monotonic clock.
     pub ts: u64,
 }
 
@@ -45,17 +44,17 @@ pub enum LineFault {
     /// Coroutine id 0.
     NoId,
     /// Thread id 0.
-    NoThread,
+    ThreadZero,
     /// A thread id larger than Linux assigns.
-    Thread,
+    ThreadTooLarge,
     /// Sequence number 0.
-    NoSeq,
+    SeqZero,
     /// An odd sequence number: the event was still being written.
-    OddSeq,
-    /// More events than nanoseconds, or a number that fits neither the previous nor the next line.
-    Seq,
+    SeqOdd,
+    /// A seq larger than the time in nanoseconds, or not between those of the previous and next line of the id.
+    SeqImplausible,
     /// A time outside the run.
-    Time,
+    TimeImplausible,
 }
 
 impl LineFault {
@@ -64,14 +63,14 @@ impl LineFault {
         match self {
             LineFault::Torn => "torn JSON",
             LineFault::Columns => "not the six columns",
-            LineFault::Address => "addr no hexadecimal number",
+            LineFault::Address => "addr is not hexadecimal",
             LineFault::NoId => "probe_id 0",
-            LineFault::NoThread => "tid 0",
-            LineFault::Thread => "tid above 4194304",
-            LineFault::NoSeq => "seq 0",
-            LineFault::OddSeq => "odd seq",
-            LineFault::Seq => "seq out of line",
-            LineFault::Time => "ts outside the run",
+            LineFault::ThreadZero => "tid 0",
+            LineFault::ThreadTooLarge => "tid above 4194303",
+            LineFault::SeqZero => "seq 0",
+            LineFault::SeqOdd => "odd seq",
+            LineFault::SeqImplausible => "seq does not fit",
+            LineFault::TimeImplausible => "ts outside the run",
         }
     }
 }
@@ -88,22 +87,22 @@ struct Columns<'a> {
 }
 
 /// Parses all lines. Returns the valid lines, and the numbers and faults of the others.
-pub fn lines(bytes: &[u8]) -> (Vec<ImportLine>, Vec<(usize, LineFault)>) {
+pub fn parse_lines(bytes: &[u8]) -> (Vec<ImportLine>, Vec<(usize, LineFault)>) {
     let (mut lines, mut faults) = (Vec::new(), Vec::new());
     for (number, text) in (1..).zip(bytes.split(|&byte| byte == b'\n')) {
         if text.trim_ascii().is_empty() {
             continue;
         }
-        match parse(text) {
-            Ok(line) => lines.push(ImportLine { number, ..line }),
+        match parse(number, text) {
+            Ok(line) => lines.push(line),
             Err(fault) => faults.push((number, fault)),
         }
     }
     (lines, faults)
 }
 
-/// Parses a line. The caller sets the line number.
-pub fn parse(text: &[u8]) -> Result<ImportLine, LineFault> {
+/// Parses the line with this number.
+pub fn parse(number: usize, text: &[u8]) -> Result<ImportLine, LineFault> {
     if !text.trim_ascii_start().starts_with(b"{") {
         return Err(LineFault::Torn);
     }
@@ -112,44 +111,45 @@ pub fn parse(text: &[u8]) -> Result<ImportLine, LineFault> {
             serde_json::error::Category::Data => LineFault::Columns,
             _ => LineFault::Torn,
         })?;
-    let addr = address(&columns.addr).ok_or(LineFault::Address)?;
-    match fault(&columns) {
-        Some(fault) => Err(fault),
-        None => Ok(ImportLine {
-            number: 0,
-            probe_id: columns.probe_id,
-            tid: columns.tid,
-            addr,
-            seq: columns.seq,
-            is_active: columns.is_active,
-            ts: columns.ts,
-        }),
-    }
+    let addr = parse_hex(&columns.addr).ok_or(LineFault::Address)?;
+    check_plausible(&columns)?;
+    Ok(ImportLine {
+        number,
+        probe_id: columns.probe_id,
+        tid: columns.tid,
+        addr,
+        seq: columns.seq,
+        is_active: columns.is_active,
+        ts: columns.ts,
+    })
 }
 
-fn address(text: &str) -> Option<u64> {
+fn parse_hex(text: &str) -> Option<u64> {
     let digits = text.strip_prefix("0x")?;
     let all_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     u64::from_str_radix(digits, 16).ok().filter(|_| all_hex)
 }
 
-fn fault(columns: &Columns) -> Option<LineFault> {
-    let Columns {
-        probe_id,
-        tid,
-        seq,
-        ts,
-        ..
-    } = *columns;
-    match () {
-        () if probe_id == 0 => Some(LineFault::NoId),
-        () if tid == 0 => Some(LineFault::NoThread),
-        () if PID_MAX < tid => Some(LineFault::Thread),
-        () if seq == 0 => Some(LineFault::NoSeq),
-        () if ts == 0 => Some(LineFault::Time),
-        () if ts.clamp(EVENTS_OF_A_YOUNG_CLOCK, SEQ_MAX) < seq => Some(LineFault::Seq),
-        () => None,
+fn check_plausible(columns: &Columns) -> Result<(), LineFault> {
+    if columns.probe_id == 0 {
+        return Err(LineFault::NoId);
     }
+    if columns.tid == 0 {
+        return Err(LineFault::ThreadZero);
+    }
+    if MAX_THREAD_ID < columns.tid {
+        return Err(LineFault::ThreadTooLarge);
+    }
+    if columns.seq == 0 {
+        return Err(LineFault::SeqZero);
+    }
+    if columns.ts == 0 {
+        return Err(LineFault::TimeImplausible);
+    }
+    if columns.ts.clamp(MAX_SEQ_OF_NEW_CLOCK, MAX_SEQ) < columns.seq {
+        return Err(LineFault::SeqImplausible);
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -161,12 +161,12 @@ mod tests {
 
     fn with(from: &str, to: &str) -> Result<ImportLine, LineFault> {
         assert!(GOOD.contains(from));
-        parse(GOOD.replace(from, to).as_bytes())
+        parse(1, GOOD.replace(from, to).as_bytes())
     }
 
     #[test]
     fn resumes_need_no_address() {
-        let line = parse(GOOD.as_bytes()).unwrap_or_else(|fault| panic!("{fault:?}"));
+        let line = parse(1, GOOD.as_bytes()).unwrap_or_else(|fault| panic!("{fault:?}"));
         assert_eq!((line.addr, line.is_active, line.ts), (0, true, 99));
     }
 
@@ -174,12 +174,12 @@ mod tests {
     fn faults_are_distinguished() {
         for cut in 1..GOOD.len() {
             assert_eq!(
-                parse(&GOOD.as_bytes()[..cut]),
+                parse(1, &GOOD.as_bytes()[..cut]),
                 Err(LineFault::Torn),
                 "{cut}"
             );
             assert_eq!(
-                parse(&GOOD.as_bytes()[cut..]),
+                parse(1, &GOOD.as_bytes()[cut..]),
                 Err(LineFault::Torn),
                 "{cut}"
             );
@@ -188,10 +188,10 @@ mod tests {
         assert_eq!(with(r#","ts":99"#, ""), Err(LineFault::Columns));
         assert_eq!(with("0x0000", "0x+0"), Err(LineFault::Address));
         assert_eq!(with(":7,", ":0,"), Err(LineFault::NoId));
-        assert_eq!(with(":9,", ":0,"), Err(LineFault::NoThread));
-        assert_eq!(with(":9,", ":4194305,"), Err(LineFault::Thread));
-        assert_eq!(with(":2,", ":0,"), Err(LineFault::NoSeq));
-        assert_eq!(with(":2,", ":1000001,"), Err(LineFault::Seq));
-        assert_eq!(with(":99", ":0"), Err(LineFault::Time));
+        assert_eq!(with(":9,", ":0,"), Err(LineFault::ThreadZero));
+        assert_eq!(with(":9,", ":4194304,"), Err(LineFault::ThreadTooLarge));
+        assert_eq!(with(":2,", ":0,"), Err(LineFault::SeqZero));
+        assert_eq!(with(":2,", ":1000001,"), Err(LineFault::SeqImplausible));
+        assert_eq!(with(":99", ":0"), Err(LineFault::TimeImplausible));
     }
 }

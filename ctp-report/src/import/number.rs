@@ -4,8 +4,9 @@ use ctp_trace::record::Dialect;
 
 use super::line::ImportLine;
 
-/// Number of events in a round, which equals the number of slots of a station.
-const ROUND: usize = 8;
+/// Number of events in a round, which equals the number of slots of a station: a coroutine writes its slots in turn, and
+/// all events of a round have the same seq.
+pub(super) const ROUND: usize = 8;
 
 /// If at least one line in this many has an odd seq, odd seqs are valid.
 const ODD_ONE_IN: usize = 4;

@@ -1,13 +1,14 @@
 //! Splits a coroTracer file into the runs of the program, which were appended to each other.
 //!
-//! No column says to which run a line belongs. Two lines belong to the same run if a coroutine continues from
-//! before the first line to after the second. A thread that continues proves the same, unless there is a long
-//! pause between the two lines: thread ids are soon reused, in containers immediately.
+//! No column says to which run a line belongs. The lines before and after a pause belong to the same run if a coroutine
+//! has lines on both sides and its `seq` goes on. A thread with lines on both sides proves the same, unless the pause
+//! is long: thread ids are soon reused, in containers immediately.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use super::line::ImportLine;
+use super::number::ROUND;
 use super::sift::DISORDER_NS;
 
 /// Minimum pause between the end of a program and the start of the next.
@@ -16,24 +17,24 @@ const PAUSE_NS: u64 = 1_000_000;
 /// A pause after which the id of a thread proves nothing.
 const LONG_PAUSE_NS: u64 = 10_000_000_000;
 
-/// The largest seq of the first round. All its events have this seq, so a coroutine that continues looks like
-/// a new coroutine with the same id.
-const FIRST_ROUND: u64 = 2;
+/// The seq of the first eight events of a coroutine. Within this round, the next event of a coroutine looks like the
+/// first event of a new coroutine with the same id.
+const SEQ_OF_FIRST_ROUND: u64 = 2;
 
-/// Events of a round: a coroutine writes its eight slots in turn, and all events of a round have the
-/// same seq.
-const ROUND: usize = 8;
+/// Growth of the seq from one round to the next.
+const SEQ_STEP: u64 = 2;
 
-/// A place where a run may end.
-struct Cut {
-    /// The first line after the cut.
-    at: usize,
-    /// Whether the cut is dropped if a thread has lines on both sides.
-    by_threads: bool,
+/// The lines before which a run may end, in the order of the file.
+#[derive(Default)]
+struct Cuts {
+    /// Those that are dropped if a thread has lines on both sides.
+    by_threads: Vec<usize>,
+    /// Those about which threads prove nothing.
+    by_coroutines: Vec<usize>,
 }
 
 /// The latest line of a coroutine so far.
-struct Last {
+struct LatestLine {
     at: usize,
     line: ImportLine,
     in_round: usize,
@@ -41,26 +42,27 @@ struct Last {
 
 /// The runs of a file, as ranges of its lines.
 pub fn split(lines: &[ImportLine]) -> Vec<Range<usize>> {
-    let mut ends = Vec::new();
+    let mut starts = Vec::new();
     for block in ranges(&restarts(lines), lines.len()) {
         let from = block.start;
-        ends.extend(cuts(&lines[block]).iter().map(|cut| from + cut.at));
-        ends.push(from);
+        starts.extend(cuts(&lines[block]).all().map(|cut| from + cut));
+        starts.push(from);
     }
-    ends.sort_unstable();
-    ranges(&ends, lines.len())
+    starts.sort_unstable();
+    ranges(&starts, lines.len())
 }
 
 fn ranges(starts: &[usize], end: usize) -> Vec<Range<usize>> {
     let mut from = 0;
-    let ends = starts.iter().copied().chain([end]);
-    ends.map(|to| std::mem::replace(&mut from, to)..to)
+    let all = starts.iter().copied().chain([end]);
+    all.map(|to| std::mem::replace(&mut from, to)..to)
         .filter(|range| !range.is_empty())
         .collect()
 }
 
-/// Lines at which both the time and the seq of an id go back. In a run this happens only among the eight
-/// slots of a station, which are read in sequence.
+/// The first line of each run that repeats times of an earlier run. Such a run is noticed when both the time and the
+/// seq of an id go back, which in a single run happens only among the eight slots of a station, since these are read in
+/// sequence. The run begins at the largest step back in time before that.
 fn restarts(lines: &[ImportLine]) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut last: HashMap<u64, usize> = HashMap::new();
@@ -83,8 +85,8 @@ fn restarts(lines: &[ImportLine]) -> Vec<usize> {
 /// Whether an id starts again between two of its lines.
 fn begins_again(lines: &[ImportLine]) -> bool {
     let (before, line) = (&lines[0], &lines[lines.len() - 1]);
-    let is_far = 2 < lines.len() || line.seq + FIRST_ROUND < before.seq;
-    let seq_may_have_restarted = line.seq < before.seq || before.seq <= FIRST_ROUND;
+    let is_far = 2 < lines.len() || line.seq + SEQ_STEP < before.seq;
+    let seq_may_have_restarted = line.seq < before.seq || before.seq <= SEQ_OF_FIRST_ROUND;
     is_far && seq_may_have_restarted && line.ts.saturating_add(PAUSE_NS) <= before.ts
 }
 
@@ -95,62 +97,76 @@ fn largest_step_back(lines: &[ImportLine], before: usize, to: usize) -> usize {
         .unwrap_or(to)
 }
 
-/// Takes every pause as a cut, until a coroutine or thread continues across the pause.
-fn cuts(lines: &[ImportLine]) -> Vec<Cut> {
-    let mut cuts: Vec<Cut> = Vec::new();
-    let mut coroutines: HashMap<u64, Last> = HashMap::new();
+/// Proposes a cut at every pause and at every step back in time, and drops the cuts that a later line disproves.
+fn cuts(lines: &[ImportLine]) -> Cuts {
+    let mut cuts = Cuts::default();
+    let mut coroutines: HashMap<u64, LatestLine> = HashMap::new();
     let mut threads: HashMap<u64, usize> = HashMap::new();
     let mut latest = lines.first().map_or(0, |line| line.ts);
     for (at, line) in lines.iter().enumerate() {
-        cuts.extend(pause(latest, line.ts).map(|by_threads| Cut { at, by_threads }));
         let went_back = line.ts.saturating_add(DISORDER_NS) < latest;
+        cuts.propose(at, line.ts.abs_diff(latest), went_back, latest < line.ts);
         latest = if went_back {
             line.ts
         } else {
             latest.max(line.ts)
         };
-        if let Some(last) = coroutines
-            .get(&line.probe_id)
-            .filter(|coroutine| coroutine.continues_with(line))
-        {
-            cuts.truncate(cuts.partition_point(|cut| cut.at <= last.at));
+        let previous = coroutines.get(&line.probe_id);
+        if let Some(previous) = previous.filter(|previous| previous.continues_with(line)) {
+            cuts.drop_after(previous.at);
         }
-        if let Some(last) = threads.insert(line.tid, at) {
-            cuts.retain(|cut| cut.at <= last || !cut.by_threads);
+        if let Some(previous) = threads.insert(line.tid, at) {
+            truncate_after(&mut cuts.by_threads, previous);
         }
         remember(&mut coroutines, at, line);
     }
     cuts
 }
 
-/// Returns `None` if a run cannot end between these times, or else whether a thread with lines on
-/// both sides disproves such an end.
-fn pause(latest: u64, now: u64) -> Option<bool> {
-    let went_back = now.saturating_add(DISORDER_NS) < latest;
-    match now.abs_diff(latest) {
-        _ if went_back => Some(false),
-        LONG_PAUSE_NS.. if latest < now => Some(false),
-        PAUSE_NS.. => Some(true),
-        _ => None,
+impl Cuts {
+    /// Adds a cut before the line `at`, if a run may end there. `distance_ns` is between the times of this line and
+    /// of the latest line so far.
+    fn propose(&mut self, at: usize, distance_ns: u64, went_back: bool, is_later: bool) {
+        if went_back || (is_later && LONG_PAUSE_NS <= distance_ns) {
+            self.by_coroutines.push(at);
+        } else if PAUSE_NS <= distance_ns {
+            self.by_threads.push(at);
+        }
+    }
+
+    /// Drops all cuts after a line.
+    fn drop_after(&mut self, line: usize) {
+        truncate_after(&mut self.by_threads, line);
+        truncate_after(&mut self.by_coroutines, line);
+    }
+
+    fn all(&self) -> impl Iterator<Item = usize> {
+        let by_coroutines = self.by_coroutines.iter();
+        self.by_threads.iter().chain(by_coroutines).copied()
     }
 }
 
-fn remember(coroutines: &mut HashMap<u64, Last>, at: usize, line: &ImportLine) {
-    let last = coroutines.get(&line.probe_id);
-    let same_round = last.filter(|last| last.line.seq == line.seq && last.in_round < ROUND);
-    let in_round = same_round.map_or(1, |last| last.in_round + 1);
-    let line = *line;
-    coroutines.insert(line.probe_id, Last { at, line, in_round });
+fn truncate_after(cuts: &mut Vec<usize>, line: usize) {
+    cuts.truncate(cuts.partition_point(|cut| *cut <= line));
 }
 
-impl Last {
-    /// Whether this line certainly belongs to the same coroutine. In the first round, only a resume after a
-    /// suspend does, because the first event of a coroutine is a suspend.
+fn remember(coroutines: &mut HashMap<u64, LatestLine>, at: usize, line: &ImportLine) {
+    let previous = coroutines.get(&line.probe_id);
+    let same_round =
+        previous.filter(|previous| previous.line.seq == line.seq && previous.in_round < ROUND);
+    let in_round = same_round.map_or(1, |previous| previous.in_round + 1);
+    let line = *line;
+    coroutines.insert(line.probe_id, LatestLine { at, line, in_round });
+}
+
+impl LatestLine {
+    /// Whether this line certainly belongs to the same coroutine. In the first round, only a resume after a suspend
+    /// proves this, because the first event of a coroutine is a suspend.
     fn continues_with(&self, line: &ImportLine) -> bool {
         let resumes = !self.line.is_active && line.is_active;
-        let same_round = self.in_round < ROUND && (FIRST_ROUND < line.seq || resumes);
+        let may_be_same_round = self.in_round < ROUND && (SEQ_OF_FIRST_ROUND < line.seq || resumes);
         self.line.ts <= line.ts
-            && (self.line.seq < line.seq || (self.line.seq == line.seq && same_round))
+            && (self.line.seq < line.seq || (self.line.seq == line.seq && may_be_same_round))
     }
 }
 
@@ -199,6 +215,15 @@ mod tests {
             .map(|n| line(1, 7, n, n.div_ceil(2) * 60_000 * MS + n))
             .collect();
         assert_eq!(split(&lines), vec![0..20]);
+    }
+
+    /// Time is linear in the number of lines: with 400 000 lines, a search through all cuts for each line takes minutes.
+    #[test]
+    fn many_pauses_of_a_thread_take_little_time() {
+        let lines: Vec<ImportLine> = (0..400_000)
+            .map(|n| line(n + 1, 7, 0, n * 11_000 * MS))
+            .collect();
+        assert_eq!(split(&lines).len(), 400_000);
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub fn against_neighbours(lines: &mut Vec<ImportLine>, faults: &mut Vec<(usize, 
     lines.retain(|line| {
         let bad = stray.next().unwrap_or(false);
         if bad {
-            faults.push((line.number, LineFault::Time));
+            faults.push((line.number, LineFault::TimeImplausible));
         }
         !bad
     });
@@ -55,9 +55,11 @@ pub fn within_run(run: &[ImportLine], faults: &mut Vec<(usize, LineFault)>) -> V
         faults.push((line.number, fault));
         false
     };
-    lines.retain(|line| numbering.allows(line.seq) || reject(line, LineFault::OddSeq));
+    lines.retain(|line| numbering.allows(line.seq) || reject(line, LineFault::SeqOdd));
     let bad = out_of_line(&lines, numbering);
-    lines.retain(|line| bad.binary_search(&line.number).is_err() || reject(line, LineFault::Seq));
+    lines.retain(|line| {
+        bad.binary_search(&line.number).is_err() || reject(line, LineFault::SeqImplausible)
+    });
     lines
 }
 
@@ -75,7 +77,11 @@ fn without_edges(run: &[ImportLine], faults: &mut Vec<(usize, LineFault)>) -> Ve
     let (from, to) = (by_time[head].ts, by_time[by_time.len() - 1 - tail].ts);
     let (inside, outside): (Vec<ImportLine>, Vec<ImportLine>) =
         run.iter().partition(|line| (from..=to).contains(&line.ts));
-    faults.extend(outside.iter().map(|line| (line.number, LineFault::Time)));
+    faults.extend(
+        outside
+            .iter()
+            .map(|line| (line.number, LineFault::TimeImplausible)),
+    );
     inside
 }
 

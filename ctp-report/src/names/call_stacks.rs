@@ -18,6 +18,7 @@ pub type CallFrame = (Label, bool);
 /// The functions at the addresses of call stacks.
 #[derive(Debug, Default)]
 pub struct CallStacks {
+    /// By process, address, and whether the address is the innermost, which is looked up differently.
     known: BTreeMap<(ProcessId, u64, bool), Vec<CallFrame>>,
     /// The reasons for missing names.
     pub misses: Misses,
@@ -39,6 +40,7 @@ impl CallStacks {
                 stacks.add(&mut symbolizer, (process, &modules), addresses);
             }
         }
+        stacks.misses.note_refused(search_paths);
         stacks
     }
 

@@ -5,7 +5,7 @@ use ctp_trace::record::Chain;
 use serde::Serialize;
 use symbolize::{Avma, Lookup, Symbolizer};
 
-use crate::names::user_code::{UserCode, is_of_package};
+use crate::names::user_code::{UserCode, is_in_own_package};
 use crate::names::{Label, label};
 
 /// An await chain, as shown on pages and in JSON documents.
@@ -85,7 +85,7 @@ impl AwaitChain {
         };
         let before_users = all.labels.iter().take_while(|label| !is_of_user(label));
         let within = before_users
-            .filter(|before_user| is_of_package(before_user) && !user.is_of_probe(before_user))
+            .filter(|before_user| is_in_own_package(before_user) && !user.is_of_probe(before_user))
             .last();
         let frames = all.labels.iter().filter(is_of_user);
         AwaitChain {

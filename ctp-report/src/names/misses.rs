@@ -1,33 +1,44 @@
 //! The reasons for missing names.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use symbolize::{Lookup, Mapping, Miss, SearchPaths, Symbolizer};
 
 use crate::text::{self, units};
 
-const REFUSED: &str = "not read, or only in part";
-/// Maximum number of unread files that are named.
-const REFUSED_NAMED: usize = 3;
+/// Maximum number of unread files that are listed.
+const MAX_REFUSED_LISTED: usize = 3;
 
 /// The distinct reasons for missing names.
 #[derive(Debug, Default)]
 pub struct Misses {
     reasons: BTreeSet<String>,
+    /// The files that were not read completely because of the memory limit, with their sizes in bytes.
+    refused: BTreeMap<PathBuf, u64>,
+    /// The memory limit in bytes, if files were refused.
+    limit_bytes: u64,
 }
 
 impl Misses {
     /// Adds other reasons.
     pub fn add(&mut self, other: Misses) {
         self.reasons.extend(other.reasons);
+        self.refused.extend(other.refused);
+        self.limit_bytes = self.limit_bytes.max(other.limit_bytes);
     }
 
     /// The distinct reasons.
-    pub fn reasons(&self) -> impl Iterator<Item = &str> {
-        self.reasons.iter().map(String::as_str)
+    pub fn reasons(&self) -> impl Iterator<Item = String> {
+        self.reasons.iter().cloned().chain(self.describe_refused())
     }
 
-    /// Notes which files could not be read, and why. Called if recorded lines have no function.
+    fn is_empty(&self) -> bool {
+        self.reasons.is_empty() && self.refused.is_empty()
+    }
+
+    /// Notes why recorded lines have no function: files that could not be read, or else a program without debug info.
+    /// The lookup of the first address of a file opens the file.
     pub fn note_unreadable(
         &mut self,
         symbolizer: &mut Symbolizer,
@@ -45,10 +56,10 @@ impl Misses {
             .iter()
             .filter(|module| !is_of_the_system(module))
             .find_map(|module| symbolizer.lacks_debug_info(module));
-        if let Some(name) = program.filter(|_| self.reasons.is_empty()) {
+        if let Some(name) = program.filter(|_| self.is_empty()) {
             self.reasons.insert(format!(
                 "functions are missing: {} has no debug info; build the program with debug info \
-                 (`debug = 1` in its profile, -g1), or say with --debug-dir or --symfs where the debug info is",
+                 (`debug = 1` in its profile, -g1), or name the directory of the debug info with --debug-dir or --symfs",
                 text::escape(name)
             ));
         }
@@ -56,28 +67,35 @@ impl Misses {
 
     /// Notes files that would take too much memory.
     pub fn note_refused(&mut self, search_paths: &SearchPaths) {
-        let refused = search_paths.refused();
-        let named = refused.iter().take(REFUSED_NAMED).map(|file| {
-            let path = text::escape(&file.path.to_string_lossy());
-            format!("{path} ({})", units::size(file.bytes))
-        });
-        let mut files: Vec<String> = named.collect();
-        if REFUSED_NAMED < refused.len() {
-            let others = refused.len() - REFUSED_NAMED;
-            files.push(units::counted(others as u64, "other file"));
-        }
-        self.reasons.retain(|reason| !reason.contains(REFUSED));
-        if !files.is_empty() {
-            let limit = units::size(search_paths.max_bytes());
-            let files = files.join(", ");
-            self.reasons.insert(format!(
-                "names are missing: {files} {REFUSED}: all programs and their debug info may take \
-                 {limit} of memory; allow more with --max-module"
-            ));
-        }
+        let refused = search_paths.refused().into_iter();
+        self.refused
+            .extend(refused.map(|file| (file.path, file.bytes)));
+        self.limit_bytes = search_paths.max_bytes();
     }
 
-    /// Notes a miss, except for addresses outside all files, which plain v1 programs may write.
+    fn describe_refused(&self) -> Option<String> {
+        let listed = self.refused.iter().take(MAX_REFUSED_LISTED);
+        let mut files: Vec<String> = listed
+            .map(|(path, bytes)| {
+                let path = text::escape(&path.to_string_lossy());
+                format!("{path} ({})", units::size(*bytes))
+            })
+            .collect();
+        if MAX_REFUSED_LISTED < self.refused.len() {
+            let others = self.refused.len() - MAX_REFUSED_LISTED;
+            files.push(units::counted(others as u64, "other file"));
+        }
+        let limit = units::size(self.limit_bytes);
+        (!files.is_empty()).then(|| {
+            let files = files.join(", ");
+            format!(
+                "names are missing: {files} not read, or only in part: their debug info is nested too deeply, or all \
+                 programs take more than {limit} of memory, which --max-module changes"
+            )
+        })
+    }
+
+    /// Notes a miss, except for addresses in no file: programs with the v1 probe may record any address.
     pub fn note(&mut self, miss: &Miss) {
         if !matches!(miss, Miss::NoModule(_) | Miss::NotAFile { .. }) {
             self.reasons.insert(format!(

@@ -2,15 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use symbolize::is_dependency;
+
 use crate::config::ignore::Ignore;
 use crate::names::Label;
 
 const PROBE: &str = "ctp_nostd";
 /// Crates that are never code of the user: the standard library and the probe.
-const UNOWNED: [&str; 4] = ["core", "alloc", "std", PROBE];
-/// Folders of downloaded packages, and of the standard library.
-const ELSEWHERE: [&str; 3] = ["registry/src", "git/checkouts", "rustlib/src"];
-const LIBRARY: &str = "/rustc/";
+const NON_USER_CRATES: [&str; 4] = ["core", "alloc", "std", PROBE];
 
 /// Decides which functions are code of the user.
 #[derive(Clone, Debug, Default)]
@@ -34,8 +33,8 @@ impl UserCode {
         }
     }
 
-    /// Whether a function belongs to the probe, by its crate or its file. Reduced debug info has the
-    /// file of an inlined function, but not its path (`ctp_nostd::…`).
+    /// Whether a function belongs to the probe, by its crate or its file. With reduced debug info, an inlined
+    /// function has a file but no module path (`ctp_nostd::…`), so the file decides.
     pub fn is_of_probe(&self, label: &Label) -> bool {
         crate_of(label) == Some(PROBE)
             || self.probe.as_ref().is_some_and(|folder| {
@@ -47,19 +46,21 @@ impl UserCode {
     /// Whether a function belongs neither to the standard library, nor to the probe or a downloaded
     /// package, and is not skipped. If the function's name has no crate, its file decides.
     pub fn is_of_user(&self, label: &Label) -> bool {
-        let is_owned = match crate_of(label) {
-            Some(krate) => !UNOWNED.contains(&krate),
+        let may_be_of_user = match crate_of(label) {
+            Some(krate) => !NON_USER_CRATES.contains(&krate),
             None => label.absolute.is_some() && label.function.is_some(),
         };
-        let is_elsewhere = label.absolute.as_deref().is_some_and(lies_elsewhere);
-        is_owned && !is_elsewhere && !self.is_of_probe(label) && !self.is_skipped(label)
+        may_be_of_user
+            && !is_in_dependency(label)
+            && !self.is_of_probe(label)
+            && !self.is_skipped(label)
     }
 
-    /// Whether the function of a leaf future is code of the user. `future` is the type of the traced future.
-    /// A leaf without a source file is most likely library code, unless the leaf and the future are in the
-    /// same crate.
-    pub fn is_leaf_of_user(&self, label: &Label, future: &str) -> bool {
-        let is_known = label.absolute.is_some() || crate_of(label) == crate_in(future);
+    /// Whether the function of a leaf future is code of the user. A leaf without a source file is most likely
+    /// library code, unless the leaf and the traced future are in the same crate. `coroutine` is the name of the
+    /// coroutine, which is the type of the future unless the user named the coroutine.
+    pub fn is_leaf_of_user(&self, label: &Label, coroutine: &str) -> bool {
+        let is_known = label.absolute.is_some() || crate_of(label) == crate_in(coroutine);
         self.is_of_user(label) && is_known
     }
 
@@ -79,10 +80,11 @@ fn source_folder(label: &Label) -> Option<PathBuf> {
         .map(Path::to_path_buf)
 }
 
-/// Whether a function belongs to a downloaded package other than the probe. Code from a macro of the
-/// package is in a file of the package, but in the crate of the user.
-pub fn is_of_package(label: &Label) -> bool {
-    let krate = crate_of(label).filter(|krate| !UNOWNED.contains(krate));
+/// Whether the file of a function is in the folder of the function's crate, or unknown. Code from a macro is not: the
+/// file is that of the macro's package, but the crate is that of the user. For a function that is not code of the user,
+/// this means that the function belongs to a downloaded package.
+pub fn is_in_own_package(label: &Label) -> bool {
+    let krate = crate_of(label).filter(|krate| !NON_USER_CRATES.contains(krate));
     krate.is_some_and(|krate| {
         let file = label.absolute.as_ref();
         file.is_none_or(|file| is_in_package(&file.to_string_lossy(), krate))
@@ -105,12 +107,11 @@ fn is_in_package(file: &str, krate: &str) -> bool {
 
 /// Whether a function belongs to the standard library, the probe, a downloaded package or the C library.
 pub fn is_of_library(label: &Label) -> bool {
-    let is_elsewhere = label.absolute.as_deref().is_some_and(lies_elsewhere);
-    let is_unowned = crate_of(label).is_some_and(|krate| UNOWNED.contains(&krate));
-    is_elsewhere || is_unowned || is_of_c_library(label)
+    let is_of_known_crate = crate_of(label).is_some_and(|krate| NON_USER_CRATES.contains(&krate));
+    is_in_dependency(label) || is_of_known_crate || is_of_c_library(label)
 }
 
-/// File names of the C library, and source folders for static linking.
+/// How the file names of the C library begin.
 const C_MODULES: [&str; 6] = [
     "libc.so",
     "libc-2",
@@ -119,6 +120,7 @@ const C_MODULES: [&str; 6] = [
     "ld-musl",
     "ld-linux",
 ];
+/// How the paths of the C library's sources begin, for functions that were linked statically.
 const C_SOURCES: [&str; 3] = ["./nptl/", "./csu/", "../sysdeps/"];
 
 fn is_of_c_library(label: &Label) -> bool {
@@ -129,9 +131,9 @@ fn is_of_c_library(label: &Label) -> bool {
         || (file.starts_with("./") && file.contains("/../sysdeps/"))
 }
 
-fn lies_elsewhere(file: &Path) -> bool {
-    let file = file.to_string_lossy();
-    file.starts_with(LIBRARY) || ELSEWHERE.iter().any(|part| file.contains(part))
+fn is_in_dependency(label: &Label) -> bool {
+    let file = label.absolute.as_deref();
+    file.is_some_and(|file| is_dependency(&file.to_string_lossy()))
 }
 
 /// The crate of a function: the first part of its path, or of the path of its type. Some functions
@@ -142,13 +144,38 @@ fn crate_of(label: &Label) -> Option<&str> {
 
 fn crate_in(function: &str) -> Option<&str> {
     let path = function.rsplit(" in ").next().unwrap_or(function);
-    let path = path.trim_start_matches(['<', '&', '(', '[', '*']);
-    let path = path.strip_prefix("mut ").unwrap_or(path);
+    let path = path_of_type(path);
     if !path.contains("::") {
         return None;
     }
-    let end = path.find(|c: char| !c.is_alphanumeric() && c != '_');
-    Some(&path[..end.unwrap_or(path.len())])
+    let end = path.find(|c: char| !is_of_word(c)).unwrap_or(path.len());
+    let krate = &path[..end];
+    (!krate.is_empty() && !FUNCTION_TYPES.contains(&krate)).then_some(krate)
+}
+
+/// The words with which the type of a function pointer begins, which has no crate.
+const FUNCTION_TYPES: [&str; 4] = ["fn", "unsafe", "extern", "for"];
+
+/// Removes what may stand before the path of a type, as in `<&'a mut T`, `<*const T`, `<[T` and `<dyn T`.
+fn path_of_type(text: &str) -> &str {
+    let mut rest = text;
+    loop {
+        let before = rest;
+        rest = rest.trim_start_matches(['<', '&', '(', '[', '*', ' ']);
+        if let Some(lifetime) = rest.strip_prefix('\'') {
+            rest = lifetime.trim_start_matches(is_of_word);
+        }
+        for word in ["dyn ", "mut ", "const "] {
+            rest = rest.strip_prefix(word).unwrap_or(rest);
+        }
+        if rest.len() == before.len() {
+            return rest;
+        }
+    }
+}
+
+fn is_of_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 #[cfg(test)]
@@ -163,6 +190,25 @@ mod tests {
         assert!(is_in_package("/checkouts/axum/src/lib.rs", "axum"));
     }
 
+    #[test]
+    fn crates_of_types_are_found() {
+        for (function, krate) in [
+            ("app::serve", Some("app")),
+            ("<app::T as core::fmt::Debug>::fmt", Some("app")),
+            ("<dyn core::any::Any>::is", Some("core")),
+            ("<*const core::cell::Cell<u8>>::cast", Some("core")),
+            (
+                "<&'a mut app::T as core::future::Future>::poll",
+                Some("app"),
+            ),
+            ("<&mut &[app::T] as app::Read>::read", Some("app")),
+            ("<fn() -> core::task::Poll<()> as app::Call>::call", None),
+            ("main", None),
+        ] {
+            assert_eq!(crate_in(function), krate, "{function}");
+        }
+    }
+
     // CT-13
     #[test]
     fn leaf_without_source_belongs_to_the_crate_of_the_future() {
@@ -173,7 +219,7 @@ mod tests {
         let user = UserCode::default();
         let notified = leaf("<tokio::sync::notify::Notified as core::future::Future>::poll");
         assert!(!user.is_leaf_of_user(&notified, "app::serve::{{closure}}"));
-        assert!(!user.is_leaf_of_user(&notified, "") && is_of_package(&notified));
+        assert!(!user.is_leaf_of_user(&notified, "") && is_in_own_package(&notified));
         assert!(user.is_leaf_of_user(&leaf("app::Reply::poll"), "app::serve::{{closure}}"));
     }
 
@@ -206,7 +252,7 @@ mod tests {
             ),
             of(
                 "f",
-                "/root/.cargo/registry/src/x/tokio-1/src/a.rs",
+                "/root/.cargo/registry/src/x/tokio-1.54.1/src/a.rs",
                 "app+0x1",
             ),
         ] {

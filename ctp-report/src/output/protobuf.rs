@@ -1,9 +1,9 @@
 //! Encodes protocol buffer messages, field by field.
 //!
-//! The format is that of the "Encoding" page of the protocol buffers documentation: a field is a key, of
-//! number and wire type, and a value. Fields of different messages are the business of the callers.
+//! The format is that of the "Encoding" page of the protocol buffers documentation: a field is a key (field number and
+//! wire type) followed by a value. Callers know the field numbers of each message.
 
-/// Wire types, the low three bits of a key.
+// Wire types, the low three bits of a key.
 const VARINT: u64 = 0;
 const FIXED64: u64 = 1;
 const LENGTH_DELIMITED: u64 = 2;
@@ -18,7 +18,7 @@ impl Message {
         &self.0
     }
 
-    /// Removes all fields, and keeps the memory.
+    /// Removes all fields, and keeps the allocation.
     pub fn clear(&mut self) {
         self.0.clear();
     }
@@ -50,7 +50,7 @@ impl Message {
         self.delimited(field, &message.0);
     }
 
-    /// Appends numbers as a packed field. Appends nothing if there is no number.
+    /// Appends numbers as a packed field. Appends nothing if `values` is empty.
     pub fn packed(&mut self, field: u64, values: impl IntoIterator<Item = u64>) {
         let mut packed = Message::default();
         for value in values {

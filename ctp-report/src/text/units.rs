@@ -12,11 +12,18 @@ pub fn hex(bytes: &[u8]) -> String {
 
 /// Formats a size as `15.0 GiB`.
 pub fn size(bytes: u64) -> String {
-    match bytes {
-        0..0x400 => format!("{bytes} bytes"),
-        0x400..0x10_0000 => format!("{:.1} KiB", to_f64(bytes) / 1024.0),
-        0x10_0000..0x4000_0000 => format!("{:.1} MiB", to_f64(bytes) / 1_048_576.0),
-        _ => format!("{:.1} GiB", to_f64(bytes) / 1_073_741_824.0),
+    const KIB: f64 = 1024.0;
+    let value = to_f64(bytes);
+    // From 1023.95 on, a value is printed as 1024.0, and so in the next unit as 1.0.
+    let is_below = |unit: f64| value / unit < 1023.95;
+    if bytes < 1024 {
+        format!("{bytes} bytes")
+    } else if is_below(KIB) {
+        format!("{:.1} KiB", value / KIB)
+    } else if is_below(KIB * KIB) {
+        format!("{:.1} MiB", value / (KIB * KIB))
+    } else {
+        format!("{:.1} GiB", value / (KIB * KIB * KIB))
     }
 }
 
@@ -33,13 +40,16 @@ pub fn duration_ns(ns: u64) -> String {
     duration(Nanos(ns))
 }
 
-/// Formats two durations in the same unit, as `11.78 .. 11.81 s`, or as a single duration if both look the
-/// same.
+/// Formats two durations as `11.78 .. 11.88 s` or `3.0 ms .. 12.0 s`, or as a single duration if both look the same.
 pub fn range(least: Nanos, most: Nanos) -> String {
-    if duration(least) == duration(most) {
+    let whole = [least, most].map(duration);
+    if whole[0] == whole[1] {
         return duration(most);
     }
     let (scale, unit) = unit_of(most);
+    if unit_of(least).1 != unit || scale <= 1.0 {
+        return whole.join(" .. ");
+    }
     let [least, most] = [least, most].map(|nanos| format!("{:.2}", to_f64(nanos.0) / scale));
     if least == most {
         format!("{most} {unit}")
@@ -48,7 +58,7 @@ pub fn range(least: Nanos, most: Nanos) -> String {
     }
 }
 
-/// Formats a time in the recording as `+0.614021 s`.
+/// Formats a time since the start of the recording as `+0.614021 s`, rounded down to microseconds.
 pub fn moment(at: Nanos) -> String {
     format!(
         "+{}.{:06} s",
@@ -71,20 +81,23 @@ pub fn percent(part: Nanos, whole: Nanos) -> f64 {
     }
 }
 
-/// Formats a date and time of day in UTC.
+/// Formats a date and time of day in UTC, to the minute.
 pub fn date(unix_ns: u64) -> String {
-    let at = Timestamp::from_nanosecond(unix_ns.into());
-    let at = at.expect("64 bits of nanoseconds end in the year 2554");
-    at.strftime("%Y-%m-%d %H:%M UTC").to_string()
+    utc(unix_ns).strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
 /// Formats a time in UTC as ISO 8601 with nanoseconds.
 pub fn timestamp(unix_ns: u64) -> String {
-    let at = Timestamp::from_nanosecond(unix_ns.into());
-    let at = at.expect("64 bits of nanoseconds end in the year 2554");
-    at.strftime("%Y-%m-%dT%H:%M:%S.%9fZ").to_string()
+    utc(unix_ns).strftime("%Y-%m-%dT%H:%M:%S.%9fZ").to_string()
 }
 
+fn utc(unix_ns: u64) -> Timestamp {
+    let at = Timestamp::from_nanosecond(unix_ns.into());
+    at.expect("64 bits of nanoseconds end in the year 2554")
+}
+
+/// The length of a unit in nanoseconds, and its name. Seconds are used up to 10 min, and minutes up to 2 h. A limit lies
+/// where the value would be rounded up to 1000.
 fn unit_of(span: Nanos) -> (f64, &'static str) {
     match span.0 {
         0..1_000 => (1.0, "ns"),
@@ -96,10 +109,10 @@ fn unit_of(span: Nanos) -> (f64, &'static str) {
     }
 }
 
-/// A number for a figure with three digits.
+/// A number for a figure that is rounded for people.
 #[expect(
     clippy::cast_precision_loss,
-    reason = "a figure for people has three digits"
+    reason = "the figures are rounded for people"
 )]
 pub fn to_f64(number: u64) -> f64 {
     number as f64
@@ -113,6 +126,9 @@ mod tests {
     fn sizes_have_binary_units() {
         assert_eq!(size(15 << 30), "15.0 GiB");
         assert_eq!(size(1023), "1023 bytes");
+        assert_eq!(size((1 << 20) - 60), "1023.9 KiB");
+        assert_eq!(size((1 << 20) - 1), "1.0 MiB");
+        assert_eq!(size((1 << 30) - 1), "1.0 GiB");
     }
 
     #[test]
@@ -135,6 +151,10 @@ mod tests {
             "11.78 .. 11.88 s"
         );
         assert_eq!(range(Nanos(5), Nanos(5)), "5 ns");
+        assert_eq!(range(Nanos(5), Nanos(7)), "5 ns .. 7 ns");
+        let (ms, s) = (1_000_000, 1_000_000_000);
+        assert_eq!(range(Nanos(3 * ms), Nanos(12 * s)), "3.0 ms .. 12.0 s");
+        assert_eq!(range(Nanos(30 * s), Nanos(7_200 * s)), "30.0 s .. 2.0 h");
         assert_eq!(range(Nanos(5_049_000_000), Nanos(5_051_000_000)), "5.05 s");
     }
 

@@ -15,7 +15,7 @@ use super::row::{Rates, Row, RowId};
 use super::rows::{ChangedRows, Rows};
 use crate::config::filter::FilterSubject;
 use crate::config::{Config, TopSort, TopView};
-use crate::document;
+use crate::document::trace_names;
 use crate::evidence::ignored;
 use crate::load::Model;
 use crate::load::follow::{Followed, TraceProgress};
@@ -124,7 +124,7 @@ impl<'c> Session<'c> {
         } = self;
         let names = self
             .naming
-            .work(|| document::names(config, followed.input(), &followed.model));
+            .work(|| trace_names::resolve(config, followed.input(), &followed.model));
         self.names = names;
         self.has_new_places = false;
         self.filter_again();

@@ -7,7 +7,7 @@ use super::row::RowId;
 use super::session::Session;
 use crate::config::filter::Filter;
 use crate::config::{Config, TopView, WhyView};
-use crate::document;
+use crate::document::trace_names;
 use crate::views::why::{self, History};
 
 /// The lines of the page about a coroutine, at most `width` columns wide. Reads the trace from its beginning,
@@ -39,7 +39,7 @@ pub fn lines(
     };
     let input = session.followed().whole_input()?;
     let history = History::read(&input, &view)?;
-    let names = document::names(&config, &input, &history.model);
+    let names = trace_names::resolve(&config, &input, &history.model);
     printed(width, |output| {
         why::report(&config, &view, (&history, &names), output)
     })

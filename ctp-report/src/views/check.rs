@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use crate::config::rules::Metric;
 use crate::config::{CheckView, Config, Detail};
 use crate::document;
+use crate::document::selected_trace::SelectedTrace;
 use crate::evidence::ignored;
 use crate::evidence::selection::Selection;
 use crate::findings::gate::ReportStatus;
@@ -41,7 +42,11 @@ const CHECKED: &str = "coroutines are checked";
 pub fn show(config: &Config, view: &CheckView, out: &mut dyn Write) -> Result<ReportStatus> {
     let input = load::open(config)?;
     let mut collector = FactCollector::new(view);
-    let (model, names, selection) = collector.read(config, &input)?;
+    let SelectedTrace {
+        model,
+        names,
+        selection,
+    } = collector.read(config, &input)?;
     let empty = model.check_not_empty().map_err(|empty| empty.to_string());
     let none = selection.has_none().then(|| NONE.to_owned());
     if let Some(why) = empty.err().or(none) {

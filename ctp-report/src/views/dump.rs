@@ -9,6 +9,7 @@ use std::io::Write;
 use anyhow::Result;
 
 use crate::config::Config;
+use crate::document::selected_trace;
 use crate::evidence::selection::Selection;
 use crate::names::Names;
 use crate::{document, load};
@@ -22,7 +23,7 @@ pub fn show(config: &Config, out: &mut dyn Write) -> Result<()> {
     let selection = if config.filter.is_empty() {
         Selection::default()
     } else {
-        document::select(config, &input)?.2
+        selected_trace::select(config, &input)?.selection
     };
     if !config.json {
         text::left_out(input.imported(), out)?;

@@ -10,9 +10,10 @@ use ctp_trace::TraceModel;
 use ctp_trace::record::Record;
 
 use crate::config::{Config, ExportView};
+use crate::document::{messages, selected_trace};
 use crate::evidence::selection::Selection;
+use crate::load;
 use crate::views::export::model::Exporter;
-use crate::{document, load};
 
 /// Writes the events as rows.
 ///
@@ -24,7 +25,7 @@ pub fn show(config: &Config, view: &ExportView, out: &mut dyn Write) -> Result<(
     let selection = if config.filter.is_empty() {
         Selection::default()
     } else {
-        document::select(config, &input)?.2
+        selected_trace::select(config, &input)?.selection
     };
     let see = |_: &TraceModel, record: &Record| {
         if !matches!(record, Record::Event(_)) || selection.has_record(record) {
@@ -33,8 +34,8 @@ pub fn show(config: &Config, view: &ExportView, out: &mut dyn Write) -> Result<(
     };
     let model = input.model(see, |_, _| {})?;
     model.check_not_empty()?;
-    document::warn(&model);
+    messages::print_unread(&model);
     let rows = exporter.finish(&model);
     let message = text::write(&model, &rows, view, out)?;
-    document::confirm(config, message, out)
+    messages::confirm(config, message, out)
 }

@@ -14,6 +14,10 @@ use serde_json::{Value, json};
 
 use crate::config::{Config, FlameView, FlameWidth, ProfileFormat, ProfileView};
 use crate::document::flame_graph::{self, Widths};
+use crate::document::{
+    messages,
+    selected_trace::{self, SelectedTrace},
+};
 use crate::evidence::selection::Selection;
 use crate::load::{self, Input, Model};
 use crate::names::Names;
@@ -32,7 +36,7 @@ pub fn show(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()
     let stacks = folder.finish(&model, &names, &selection);
     let message = write(&model, &stacks, view, out)?;
     if !config.json {
-        return document::confirm(config, message, out);
+        return messages::confirm(config, message, out);
     }
     let by = if view.by == FlameWidth::Wait {
         "wait"
@@ -54,13 +58,17 @@ fn read(
     mut folder: StackFolder,
 ) -> Result<(StackFolder, (Model, Names, Selection))> {
     let input = load::open(config)?;
-    let (model, names, selection) = document::read_selected(
+    let SelectedTrace {
+        model,
+        names,
+        selection,
+    } = selected_trace::read(
         config,
         &input,
         |_, _| {},
         |trace_model, span| folder.add(trace_model, span),
     )?;
-    document::warn(&model);
+    messages::print_unread(&model);
     let mut stuck = StuckWaits::default();
     if folder.has_waits() {
         stuck = StuckWaits::before_shutdown(&input, &model)?;
@@ -101,13 +109,13 @@ pub fn export(config: &Config, view: &ProfileView, out: &mut dyn Write) -> Resul
         output::refuse_terminal(view.output.as_deref(), "pprof")?;
     }
     let (folder, (model, names, selection)) = read(config, StackFolder::of_all())?;
-    document::notice(names.misses());
+    messages::print_notes(names.misses());
     let samples = Samples::of(folder, (&model, &names), &selection);
     if samples.0.is_empty() {
         bail!("no coroutine waited or ran in what is shown, so there is nothing to export");
     }
     let message = write_profile(&model, &samples, view, out)?;
-    document::confirm(config, message, out)
+    messages::confirm(config, message, out)
 }
 
 /// Writes a profile. Returns a line about the file, if any.

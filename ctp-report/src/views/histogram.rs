@@ -10,6 +10,7 @@ use anyhow::Result;
 use serde_json::json;
 
 use crate::config::Config;
+use crate::document::selected_trace::{self, SelectedTrace};
 use crate::document::{self, hints, json::rows_by};
 use crate::evidence::figures::Figures;
 use crate::evidence::selected_sites::SelectedSites;
@@ -22,7 +23,11 @@ use crate::load;
 pub fn show(config: &Config, out: &mut dyn Write) -> Result<()> {
     let sums = RefCell::new(SelectedSites::default());
     let input = load::open(config)?;
-    let (model, names, selection) = document::read_selected(
+    let SelectedTrace {
+        model,
+        names,
+        selection,
+    } = selected_trace::read(
         config,
         &input,
         |trace_model, record| sums.borrow_mut().see(trace_model, record),

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::config::Config;
 use crate::document;
+use crate::document::selected_trace::{self, SelectedTrace};
 use crate::load;
 use crate::views::last_words::model::LatestEvents;
 
@@ -21,8 +22,11 @@ use crate::views::last_words::model::LatestEvents;
 pub fn show(config: &Config, all_ids: bool, out: &mut dyn Write) -> Result<()> {
     let mut latest = LatestEvents::default();
     let input = load::open(config)?;
-    let (model, names, selection) =
-        document::read_selected(config, &input, |_, record| latest.see(record), |_, _| {})?;
+    let SelectedTrace {
+        model,
+        names,
+        selection,
+    } = selected_trace::read(config, &input, |_, record| latest.see(record), |_, _| {})?;
     let all = all_ids || config.json;
     let limit = if all { usize::MAX } else { model::MAX_SHOWN };
     let words = latest.finish((&model, &names), &selection, limit);

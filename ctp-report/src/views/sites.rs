@@ -13,6 +13,7 @@ use anyhow::Result;
 use serde_json::json;
 
 use crate::config::{Config, SitesView};
+use crate::document::selected_trace::{self, SelectedTrace};
 use crate::document::{self, hints, json::rows_by};
 use crate::evidence::figures::Figures;
 use crate::evidence::selected_sites::SelectedSites;
@@ -31,7 +32,11 @@ pub fn show(config: &Config, view: &SitesView, out: &mut dyn Write) -> Result<()
     let mut watch = Watches::start(&view.allow);
     let sums = RefCell::new(SelectedSites::default());
     let input = load::open(config)?;
-    let (model, names, selection) = document::read_selected(
+    let SelectedTrace {
+        model,
+        names,
+        selection,
+    } = selected_trace::read(
         config,
         &input,
         |trace_model, record| {

@@ -14,6 +14,7 @@ use crate::config::ignore::Ignore;
 use crate::config::{Config, StacksView};
 use crate::document::flame_graph::{self, Widths};
 use crate::document::{self, inspection};
+use crate::document::{messages, trace_names};
 use crate::evidence::coroutine_stacks;
 use crate::evidence::inspected::threads::threads;
 use crate::evidence::inspected::{self, groups};
@@ -41,8 +42,8 @@ pub fn show(config: &Config, view: &StacksView, out: &mut dyn Write) -> Result<(
              of a coroutine only if the program calls suspend_with_stack"
         );
     }
-    let mut names = document::names(config, &input, &model);
-    let call_stacks = document::call_stacks(config, &input, &model, &mut names);
+    let mut names = trace_names::resolve(config, &input, &model);
+    let call_stacks = trace_names::call_stacks(config, &input, &model, &mut names);
     if model.is_inspection() {
         inspected::check_filter(&config.filter)?;
     }
@@ -93,7 +94,7 @@ pub fn draw_all(
     (input, model, names): (&Input, &Model, &mut Names),
     threshold: Nanos,
 ) -> Result<Option<String>> {
-    let call_stacks = document::call_stacks(config, input, model, names);
+    let call_stacks = trace_names::call_stacks(config, input, model, names);
     let mut selected = Selected {
         tasks: model.trace_model.judge_inspected(threshold),
         coroutines: Vec::new(),
@@ -128,5 +129,5 @@ fn draw(
     let is_file = output::save(path, drawn.as_bytes(), out)?;
     let message =
         is_file.then(|| format!("wrote {} ({about}); open it in a browser", path.display()));
-    document::confirm(config, message, out)
+    messages::confirm(config, message, out)
 }

@@ -14,6 +14,7 @@ use anyhow::Result;
 
 use crate::config::{Config, StuckView};
 use crate::document::{self, Output, hints};
+use crate::document::{messages, trace_names};
 use crate::evidence::thread_inspections::ThreadInspection;
 use crate::findings::Finding as _;
 use crate::findings::gate::{self, ReportStatus};
@@ -33,7 +34,7 @@ pub use model::members;
 pub fn show(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<ReportStatus> {
     let input = load::open(config)?;
     let model = input.model_before_shutdown()?;
-    let mut names = document::names(config, &input, &model);
+    let mut names = trace_names::resolve(config, &input, &model);
     let read = (&input, &model, &mut names);
     match &view.markdown {
         Some(path) => write_markdown(config, view, read, path, out),
@@ -54,7 +55,7 @@ fn write_markdown(
     let status = report(config, view, (input, model, names), Output::Page(page))?;
     let is_file = output::save(path, &text, out)?;
     let message = is_file.then(|| format!("wrote {}", path.display()));
-    document::confirm(config, message, out)?;
+    messages::confirm(config, message, out)?;
     Ok(status)
 }
 
@@ -75,7 +76,7 @@ pub fn report(
         Err(empty) if view.fail => return Ok(ReportStatus::Incomplete(empty.to_string())),
         checked => checked?,
     }
-    let stacks = document::call_stacks(config, input, model, names);
+    let stacks = trace_names::call_stacks(config, input, model, names);
     let names = &*names;
     let all = model::members(model, names, view);
     let context = model::Context::of(model, names, &stacks, &all);

@@ -11,15 +11,16 @@ use ctp_trace::record::{CoroutineId, Nanos, Record};
 
 use crate::config::filter::Period;
 use crate::config::{Config, TimelineView};
+use crate::document::{messages, selected_trace, trace_names};
 use crate::evidence::selection::Selection;
 use crate::findings::Finding as _;
 use crate::findings::crash::Crash;
 use crate::load::{self, Input, Model};
 use crate::names::Names;
+use crate::output;
 use crate::time_scale::Scale;
 use crate::views::timeline::model::ObservedPopulation;
 use crate::views::timeline::svg::{Drawn, TimelineChart};
-use crate::{document, output};
 
 /// Writes the timeline to a file.
 ///
@@ -28,9 +29,9 @@ use crate::{document, output};
 pub fn show(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result<()> {
     let input = load::open(config)?;
     let selected = (config.filter.has_coroutines())
-        .then(|| document::select(config, &input))
+        .then(|| selected_trace::select(config, &input))
         .transpose()?;
-    let selection = selected.map(|(.., selection)| selection);
+    let selection = selected.map(|selected| selected.selection);
     let selection = selection.unwrap_or_default();
     let mut population = Population::of(&input, config.filter.time)?;
     let model = input.model(
@@ -38,13 +39,13 @@ pub fn show(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result
         |_, _| {},
     )?;
     model.check_not_empty()?;
-    let names = document::names(config, &input, &model);
+    let names = trace_names::resolve(config, &input, &model);
     let read = (&input, &model, &names);
     let drawn = population.draw(read, &selection, view.threshold, view.title.as_deref())?;
     let is_file = output::save(&view.svg, drawn.svg.as_bytes(), out)?;
     let (path, about) = (view.svg.display(), drawn.about);
     let message = is_file.then(|| format!("wrote {path} ({about}); open it in a browser"));
-    document::confirm(config, message, out)
+    messages::confirm(config, message, out)
 }
 
 /// The coroutines that lived in the shown time, which are collected while a model is read.

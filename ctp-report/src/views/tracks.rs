@@ -14,12 +14,16 @@ use anyhow::Result;
 use ctp_trace::record::Nanos;
 
 use crate::config::{Config, TrackFormat, TracksView};
+use crate::document::{
+    messages,
+    selected_trace::{self, SelectedTrace},
+};
 use crate::load::Model;
 use crate::text::units;
 use crate::time_scale::Scale;
 use crate::views::tracks::model::Tracks;
 use crate::views::tracks::sink::TrackSink;
-use crate::{document, load, output};
+use crate::{load, output};
 
 /// Writes the tracks. The first pass over the trace collects names. The second pass writes records as
 /// they are read.
@@ -31,9 +35,13 @@ pub fn show(config: &Config, view: &TracksView, out: &mut dyn Write) -> Result<(
         output::refuse_terminal(view.output.as_deref(), "perfetto")?;
     }
     let input = load::open(config)?;
-    let (model, names, selection) = document::select(config, &input)?;
-    document::warn(&model);
-    document::notice(names.misses());
+    let SelectedTrace {
+        model,
+        names,
+        selection,
+    } = selected_trace::select(config, &input)?;
+    messages::print_unread(&model);
+    messages::print_notes(names.misses());
     let (from, to) = config.filter.time;
     let scale = Scale::new(from, to.unwrap_or(Nanos(u64::MAX)));
     let earlier = input.before_shutdown(&model)?;
@@ -52,7 +60,7 @@ pub fn show(config: &Config, view: &TracksView, out: &mut dyn Write) -> Result<(
         tracks.finish(&selection, sink);
         Ok(())
     })?;
-    document::confirm(config, message, out)
+    messages::confirm(config, message, out)
 }
 
 /// Writes what `emit` passes to the sink. Returns a line about the file, if any.

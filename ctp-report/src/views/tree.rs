@@ -10,6 +10,7 @@ use ctp_trace::record::Nanos;
 use serde_json::json;
 
 use crate::config::Config;
+use crate::document::selected_trace::{self, SelectedTrace};
 use crate::document::{self, hints};
 use crate::load;
 
@@ -20,7 +21,11 @@ use crate::load;
 /// If the trace cannot be read, or `out` cannot be written.
 pub fn show(config: &Config, threshold: Nanos, all_ids: bool, out: &mut dyn Write) -> Result<()> {
     let input = load::open(config)?;
-    let (model, names, selection) = document::select(config, &input)?;
+    let SelectedTrace {
+        model,
+        names,
+        selection,
+    } = selected_trace::select(config, &input)?;
     let tree = model::tree(&model, &names, threshold, &selection);
     let unknown = model.trace_model.parents_unknown();
     let fields = || {

@@ -9,6 +9,7 @@ use anyhow::{Result, anyhow};
 use serde_json::json;
 
 use crate::config::{Config, WhyView};
+use crate::document::trace_names;
 use crate::document::{self, Output};
 use crate::evidence::selection::{is_admitted, notice};
 use crate::evidence::{self, Member};
@@ -28,7 +29,7 @@ const MAX_SHOWN: usize = 10;
 pub fn show(config: &Config, view: &WhyView, out: &mut dyn Write) -> Result<()> {
     let input = load::open(config)?;
     let history = History::read(&input, view)?;
-    let names = document::names(config, &input, &history.model);
+    let names = trace_names::resolve(config, &input, &history.model);
     report(config, view, (&history, &names), Output::of(config, out))
 }
 

@@ -1,6 +1,6 @@
 //! A server that starts without a recorder. `ctp-record -p PID` records it from then on.
 //!
-//! It answers each line on stdin with how many requests it has spawned while it was recorded.
+//! For each line on stdin, the server prints how many requests it has spawned while it was certainly recorded.
 
 use std::io::{self, BufRead as _};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,14 +13,14 @@ use tokio::sync::oneshot;
 
 /// Tasks that run all the time.
 const TICKERS: u64 = 3;
-/// Coroutines with stacks of their own that run all the time.
+/// Coroutines that the program schedules itself, and that run all the time.
 const GREEN_THREADS: u64 = 2;
-/// Coroutines with stacks of their own that hand over to each other.
+/// Coroutines that the program schedules itself, and that hand over to each other.
 const RING: usize = 3;
 /// Tasks that never run again.
 const SILENT: u64 = 4;
 
-static SPAWNED: AtomicU64 = AtomicU64::new(0);
+static RECORDED_REQUESTS: AtomicU64 = AtomicU64::new(0);
 
 fn main() {
     ctp_nostd::attach();
@@ -29,20 +29,20 @@ fn main() {
         .enable_all()
         .build()
         .expect("a runtime");
-    let mut kept = Vec::new();
+    let mut senders = Vec::new();
     for number in 0..TICKERS {
         runtime.spawn(tick(number).traced_as("ticker"));
     }
     for _ in 0..SILENT {
         let (sender, receiver) = oneshot::channel::<()>();
-        kept.push(sender);
+        senders.push(sender);
         runtime.spawn(silent(receiver).traced());
     }
     runtime.spawn(serve());
     thread::spawn(schedule);
     println!("ready");
     for _ in io::stdin().lock().lines() {
-        println!("{}", SPAWNED.load(Ordering::SeqCst));
+        println!("{}", RECORDED_REQUESTS.load(Ordering::SeqCst));
     }
 }
 
@@ -62,7 +62,7 @@ async fn serve() {
         let is_recorded = ctp_nostd::probe().is_some();
         tokio::spawn(request().traced_as("request"));
         if is_recorded {
-            SPAWNED.fetch_add(1, Ordering::SeqCst);
+            RECORDED_REQUESTS.fetch_add(1, Ordering::SeqCst);
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }

@@ -48,12 +48,12 @@ where
 }
 
 /// Notes that a future will start which does not register itself.
-pub fn expect_start() {
+pub fn expect_unregistered_start() {
     SPAWNED.fetch_add(1, Ordering::SeqCst);
 }
 
 /// Notes that such a future has started.
-pub fn has_started() {
+pub fn note_started() {
     STARTED.fetch_add(1, Ordering::SeqCst);
 }
 

@@ -1,4 +1,5 @@
-//! Futures that were given to `block_on`, in threads of their own.
+//! Starts a thread for each way to call `block_on`. Each future waits for ever, except for `blocks`, which occupies its
+//! thread.
 
 use std::future::Future;
 use std::time::Duration;
@@ -7,9 +8,9 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{Mutex, Notify};
 use tokio::task::LocalSet;
 
-use crate::registry::{awaits_at, expect_start, has_started};
+use crate::registry::{awaits_at, expect_unregistered_start, note_started};
 
-/// A future of each kind, in a thread of its own. All but the last wait.
+/// Starts all threads.
 pub fn start() {
     let handle = Handle::current();
     start_thread(move || handle.block_on(on_shared_runtime()));
@@ -22,7 +23,7 @@ pub fn start() {
 }
 
 fn start_thread(run: impl FnOnce() + Send + 'static) {
-    expect_start();
+    expect_unregistered_start();
     std::thread::spawn(run);
 }
 
@@ -38,28 +39,29 @@ fn forever() -> impl Future<Output = ()> {
 
 async fn on_shared_runtime() {
     awaits_at("on_shared_runtime", line!() + 2);
-    has_started();
+    note_started();
     forever().await;
 }
 
 async fn on_own_runtime() {
     awaits_at("on_own_runtime", line!() + 2);
-    has_started();
+    note_started();
     forever().await;
 }
 
 async fn in_local_set() {
     awaits_at("in_local_set", line!() + 2);
-    has_started();
+    note_started();
     forever().await;
 }
 
 /// Has so large a state that tokio moves it to the heap.
 async fn with_large_state() {
     let mut state = [0_u8; 20_000];
+    // The index is not known to the compiler, so that the array stays.
     state[std::process::id() as usize % state.len()] = 1;
     awaits_at("with_large_state", line!() + 2);
-    has_started();
+    note_started();
     forever().await;
     std::hint::black_box(&state);
 }
@@ -69,7 +71,7 @@ async fn joins_its_waiter() {
     let lock: &'static Mutex<()> = Box::leak(Box::new(Mutex::new(())));
     let _guard = lock.lock().await;
     awaits_at("joins_its_waiter", line!() + 2);
-    has_started();
+    note_started();
     let _ = tokio::spawn(waits_for(lock)).await;
 }
 
@@ -77,9 +79,9 @@ async fn waits_for(lock: &'static Mutex<()>) {
     let _guard = lock.lock().await;
 }
 
-/// Never waits: its thread sleeps while it polls this future.
+/// Yields once, as any future of a program may, and then blocks: the thread sleeps inside a poll of this future.
 async fn blocks() {
     tokio::task::yield_now().await;
-    has_started();
+    note_started();
     std::thread::sleep(Duration::from_secs(3600));
 }

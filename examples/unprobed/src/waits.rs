@@ -1,4 +1,5 @@
-//! Tasks that wait for something that can happen. Nothing is wrong with them.
+//! Tasks whose waits a report must not call stuck: each awaited object still exists, and no task holds it. For all that
+//! a tool can know, another thread may end the waits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use crate::registry::{register, spawn, spawn_bare};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// `count` tasks of each kind.
+/// Starts `count` tasks of each kind, and a blocking task.
 pub fn start(count: usize) {
     for _ in 0..count {
         spawn("sleep", sleep());
@@ -31,7 +32,7 @@ pub fn start(count: usize) {
     tokio::task::spawn_blocking(|| std::thread::sleep(HOUR));
 }
 
-/// `count` tasks in all, which wait for the same event.
+/// Starts `count` tasks that wait for the same `Notify`.
 pub fn start_many(count: usize) {
     let notify = Arc::new(Notify::new());
     for _ in 0..count {
@@ -56,7 +57,7 @@ fn start_channels() {
     spawn("notified", notify.notified());
 }
 
-/// The lock is held outside of any task.
+/// The guard is forgotten, so no task holds the lock, as if a thread outside of tokio did.
 fn start_locks() {
     let mutex: &Mutex<u32> = Box::leak(Box::new(Mutex::new(0)));
     let guard = mutex.try_lock().expect("a new mutex is free");

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::file::checksums::Checksums;
 use crate::file::parts::SharedParts;
 
-/// A file that was not read, or only in part, since it would take too much memory.
+/// A file that was not read, or only in part: it would take too much memory, or its debug info is nested too deeply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The file.

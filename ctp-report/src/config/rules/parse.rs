@@ -12,8 +12,8 @@
 //! bound      = NUMBER / DURATION
 //! ```
 //!
-//! A pattern without quotes ends at the first comma or closing parenthesis that is not itself in brackets
-//! or escaped. Spaces are allowed between all parts, so such a pattern does not end with spaces.
+//! A pattern without quotes ends at the first comma or `)` outside of `(…)`, `{…}` and `[…]` that is not escaped. Spaces
+//! are allowed between all parts, but not before the `=` of a filter. Those around a pattern without quotes are ignored.
 
 use ctp_trace::record::Nanos;
 use regex_lite::Regex;
@@ -36,7 +36,7 @@ pub fn parse(text: &str) -> Result<Rules, BadRule> {
     Ok(Rules(rules))
 }
 
-/// A position in the text.
+/// The text, and the position up to which it is parsed.
 struct TextCursor<'t> {
     text: &'t str,
     at: usize,
@@ -66,6 +66,16 @@ impl<'t> TextCursor<'t> {
         taken
     }
 
+    /// Takes the letters, digits and underscores that are next, after spaces. Returns their position too.
+    fn take_word(&mut self) -> (usize, &'t str) {
+        self.take_while(|c| c.is_ascii_alphanumeric() || c == '_')
+    }
+
+    /// Takes what is before the next comma. Returns the position too.
+    fn take_to_comma(&mut self) -> (usize, &'t str) {
+        self.take_while(|c| c != ',')
+    }
+
     /// Takes characters while the condition holds, after spaces. Returns their position too.
     fn take_while(&mut self, is_part: fn(char) -> bool) -> (usize, &'t str) {
         self.skip_spaces();
@@ -74,7 +84,7 @@ impl<'t> TextCursor<'t> {
         (from, self.take(end))
     }
 
-    /// The error that this part is wrong. If the part is missing, the next character is wrong.
+    /// Builds the error for a wrong part, or for the next character if the part is missing.
     fn error(&self, from: usize, text: &str, fault: RuleFault) -> BadRule {
         let next = self.text[from..].chars().next().filter(|_| text.is_empty());
         BadRule {
@@ -86,7 +96,7 @@ impl<'t> TextCursor<'t> {
 
     /// The error that the next part, up to a comma, is wrong.
     fn wrong_next(&mut self, fault: RuleFault) -> BadRule {
-        let (from, text) = self.take_while(|c| c != ',');
+        let (from, text) = self.take_to_comma();
         self.error(from, text.trim_end(), fault)
     }
 
@@ -107,7 +117,7 @@ impl<'t> TextCursor<'t> {
     }
 
     fn metric(&mut self) -> Result<Metric, BadRule> {
-        let (from, word) = self.take_while(|c| c.is_ascii_alphanumeric() || c == '_');
+        let (from, word) = self.take_word();
         let has_arguments = self.eat("(");
         if let Some(statistic) = statistic(word) {
             if !has_arguments {
@@ -125,7 +135,7 @@ impl<'t> TextCursor<'t> {
 
     /// Parses what is between the parentheses, and the closing parenthesis.
     fn durations(&mut self) -> Result<DurationSelector, BadRule> {
-        let (from, word) = self.take_while(|c| c.is_ascii_alphanumeric() || c == '_');
+        let (from, word) = self.take_word();
         let Some(kind) = kind(word) else {
             return Err(self.error(from, word, RuleFault::DurationKind));
         };
@@ -194,7 +204,7 @@ impl<'t> TextCursor<'t> {
     }
 
     fn bound(&mut self, metric: &Metric) -> Result<u64, BadRule> {
-        let (from, text) = self.take_while(|c| c != ',');
+        let (from, text) = self.take_to_comma();
         let text = text.trim_end();
         let bound = if metric.is_time() {
             let parsed = text.parse::<Nanos>();
@@ -219,15 +229,16 @@ fn statistic(word: &str) -> Option<Statistic> {
 }
 
 fn plain_metric(word: &str) -> Option<Metric> {
-    Some(Metric::Count(match word {
+    let count = match word {
+        "busy" => return Some(Metric::LongestRun),
         "stuck" => CountMetric::Stuck,
         "likely" => CountMetric::Likely,
         "lost" => CountMetric::Lost,
         "leaks" => CountMetric::Leaks,
         "coroutines" => CountMetric::Coroutines,
-        "busy" => return Some(Metric::LongestRun),
         _ => return None,
-    }))
+    };
+    Some(Metric::Count(count))
 }
 
 fn kind(word: &str) -> Option<DurationKind> {
@@ -239,7 +250,7 @@ fn kind(word: &str) -> Option<DurationKind> {
     })
 }
 
-/// Where a pattern in quotes ends. A backslash takes the next character along.
+/// Where a pattern in quotes ends. A backslash escapes the next character.
 fn end_of_quoted(text: &str) -> Option<usize> {
     let mut is_escaped = false;
     text.char_indices().find_map(|(at, c)| {
@@ -251,17 +262,20 @@ fn end_of_quoted(text: &str) -> Option<usize> {
 
 /// Where a pattern without quotes ends: at a comma or closing parenthesis outside of brackets.
 fn end_of_bare(text: &str) -> Option<usize> {
-    let (mut depth, mut is_escaped, mut is_in_class) = (0usize, false, false);
+    let (mut depth, mut is_escaped) = (0usize, false);
+    // Where the content of a class such as `[^a-z]` begins. A `]` there is a character of the class.
+    let mut class: Option<usize> = None;
     for (at, c) in text.char_indices() {
-        match c {
+        match (c, class) {
             _ if is_escaped => is_escaped = false,
-            '\\' => is_escaped = true,
-            ']' => is_in_class = false,
-            _ if is_in_class => {}
-            '[' => is_in_class = true,
-            ',' | ')' if depth == 0 => return Some(at),
-            '(' | '{' => depth += 1,
-            ')' | '}' => depth = depth.saturating_sub(1),
+            ('\\', _) => is_escaped = true,
+            (']', Some(begin)) if begin < at => class = None,
+            ('^', Some(begin)) if begin == at => class = Some(at + 1),
+            (_, Some(_)) => {}
+            ('[', None) => class = Some(at + 1),
+            (',' | ')', None) if depth == 0 => return Some(at),
+            ('(' | '{', None) => depth += 1,
+            (')' | '}', None) => depth = depth.saturating_sub(1),
             _ => {}
         }
     }
@@ -309,6 +323,9 @@ mod tests {
             ("count(run,site=a(b|c),name=x)=1", "a(b|c)"),
             ("count(run,site=a{1,2},name=x)=1", "a{1,2}"),
             ("count(run,site=[),(],name=x)=1", "[),(]"),
+            ("count(run,site=[],)],name=x)=1", "[],)]"),
+            ("count(run,site=[^],)],name=x)=1", "[^],)]"),
+            ("count(run,site=[a^],name=x)=1", "[a^]"),
             ("count(run,site=a\\),name=x)=1", "a\\)"),
             ("count(run,site=\"[a),\\\"]\",name=x)=1", "[a),\\\"]"),
             ("count(run,site=,name=x)=1", ""),

@@ -19,12 +19,12 @@ pub fn write(page: &mut Page, model: &Model, names: &Names) -> io::Result<()> {
     }
     page.sentence("# ", "#   ", &reading_method(model))?;
     let all = model.trace_model.inspected();
-    let gaps: BTreeSet<&str> = all
-        .flat_map(|(_, process)| process.gaps.iter().map(String::as_str))
+    let gaps: BTreeSet<String> = all
+        .flat_map(|(_, process)| process.gaps.iter().cloned())
         .chain(names.misses())
         .collect();
     for gap in gaps {
-        page.sentence("# note: ", "#   ", &text::escape(gap))?;
+        page.sentence("# note: ", "#   ", &text::escape(&gap))?;
     }
     for note in notes::unread(model) {
         page.sentence("# note: ", "#   ", &note.to_string())?;

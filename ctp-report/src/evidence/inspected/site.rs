@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use ctp_trace::model::innermost;
 use ctp_trace::record::{AwaitFrame, AwaitStack, InspectedTask, TaskKind};
+use symbolize::is_dependency;
 
 use crate::names::label::{self, Label};
 use crate::text;
@@ -33,9 +34,6 @@ pub struct AwaitedBranch {
     /// The names of the futures of the branch, outermost first.
     pub chain: Vec<String>,
 }
-
-/// Parts of the paths of library code, which does not belong to the program itself.
-const LIBRARIES: [&str; 4] = ["/registry/src/", "/git/checkouts/", "/rustc/", "/rustlib/"];
 
 impl StackSite {
     /// The place of a task.
@@ -161,8 +159,7 @@ fn path_to(stack: &AwaitStack, at: usize) -> Vec<usize> {
 }
 
 fn is_of_program(frame: &AwaitFrame) -> bool {
-    let is_library = LIBRARIES.iter().any(|part| frame.file.contains(part));
-    0 < frame.line && !is_library && !frame.file.is_empty()
+    0 < frame.line && !frame.file.is_empty() && !is_dependency(&frame.file)
 }
 
 /// The label of a frame.
@@ -237,7 +234,11 @@ mod tests {
             (0, "serve", "src/main.rs"),
             (1, "tokio::time::Timeout", ""),
             (2, "read", "src/conn.rs"),
-            (3, "Readiness", "/root/.cargo/registry/src/tokio/io.rs"),
+            (
+                3,
+                "Readiness",
+                "/root/.cargo/registry/src/index/tokio-1.54.1/io.rs",
+            ),
             (2, "tokio::time::Sleep", ""),
         ]);
         assert_eq!(site.function, "read");
@@ -252,7 +253,7 @@ mod tests {
 
     #[test]
     fn place_is_in_the_only_own_branch_of_a_library() {
-        let library = "/root/.cargo/registry/src/axum/serve.rs";
+        let library = "/root/.cargo/registry/src/index/axum-0.8.1/serve.rs";
         let frames = [
             (0, "axum::serve::handle_connection", library),
             (1, "tokio::select!", ""),

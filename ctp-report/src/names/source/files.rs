@@ -45,8 +45,8 @@ impl SourceFiles {
         if MAX_BYTES < read.bytes + length {
             return None;
         }
-        read.bytes += length;
         let file = Rc::new(SourceFile::read(&file, length, &metadata)?);
+        read.bytes += length;
         read.files.insert(identity, Rc::clone(&file));
         Some(file)
     }
@@ -57,7 +57,7 @@ impl SourceFiles {
 pub struct SourceFile {
     bytes: Vec<u8>,
     /// Offsets of lines 1, 1 + [`LINES_PER_MARK`] and so on.
-    starts: Vec<usize>,
+    marks: Vec<usize>,
     modified: Option<SystemTime>,
 }
 
@@ -68,7 +68,7 @@ impl SourceFile {
         let mut bytes = Vec::new();
         file.take(length).read_to_end(&mut bytes).ok()?;
         Some(SourceFile {
-            starts: starts(&bytes),
+            marks: marks(&bytes),
             bytes,
             modified: metadata.modified().ok(),
         })
@@ -77,7 +77,7 @@ impl SourceFile {
     /// Iterates over lines, beginning with line `first` (from 1). Ends at the first line that is not text.
     pub fn lines_from(&self, first: u32) -> impl Iterator<Item = &str> {
         let before = (first as usize).saturating_sub(1);
-        let start = self.starts.get(before / LINES_PER_MARK);
+        let start = self.marks.get(before / LINES_PER_MARK);
         let bytes = start.map_or(&[][..], |&start| &self.bytes[start..]);
         let requested = lines(bytes).skip(before % LINES_PER_MARK);
         requested.map_while(|line| std::str::from_utf8(line).ok())
@@ -89,7 +89,7 @@ impl SourceFile {
     }
 }
 
-fn starts(bytes: &[u8]) -> Vec<usize> {
+fn marks(bytes: &[u8]) -> Vec<usize> {
     let mut end = 0;
     let starts = lines(bytes).map(|line| {
         end += line.len();
@@ -179,7 +179,7 @@ mod tests {
         let text: Vec<String> = (1..=700).map(|number| format!("{number}")).collect();
         let bytes = text.join("\n").into_bytes();
         let file = SourceFile {
-            starts: starts(&bytes),
+            marks: marks(&bytes),
             bytes,
             modified: None,
         };

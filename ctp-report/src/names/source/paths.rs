@@ -7,6 +7,8 @@
 
 use std::path::{Path, PathBuf};
 
+use symbolize::path_in_packages;
+
 use crate::names::Label;
 use crate::text;
 
@@ -15,15 +17,9 @@ const LIBRARIES: [&str; 2] = ["/rustlib/src/rust/library/", "/library/"];
 
 /// The path of a file, as short as possible without knowledge of other files.
 pub fn displayed(file: &str) -> &str {
-    in_package(file)
+    path_in_packages(file)
         .or_else(|| in_library(file))
         .unwrap_or(file)
-}
-
-/// The path from the folder of a downloaded package on.
-fn in_package(file: &str) -> Option<&str> {
-    let after = |folder| Some(file.split_once(folder)?.1.split_once('/')?.1);
-    after("/registry/src/").or_else(|| after("/git/checkouts/"))
 }
 
 /// The path from the folder of a crate of the standard library on.

@@ -5,7 +5,7 @@ use ctp_trace::model::{Span, SpanActivity, TraceModel};
 
 use crate::config::rules::{Metric, Rule};
 use crate::config::{CheckView, Config};
-use crate::document;
+use crate::document::selected_trace::{self, SelectedTrace};
 use crate::evidence::selection::Selection;
 use crate::findings::lints::{LINTS, LintPlace, Watches};
 use crate::load::{Input, Model};
@@ -35,12 +35,12 @@ impl FactCollector {
     ///
     /// # Errors
     /// If the trace cannot be read, or takes too much memory.
-    pub fn read(&mut self, config: &Config, input: &Input) -> Result<(Model, Names, Selection)> {
+    pub fn read(&mut self, config: &Config, input: &Input) -> Result<SelectedTrace> {
         let FactCollector {
             watches,
             longest_run,
         } = self;
-        document::read_any_selected(
+        selected_trace::read_any(
             config,
             input,
             |trace_model, record| watches.see(trace_model, record),

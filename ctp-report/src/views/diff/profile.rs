@@ -9,7 +9,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::config::Config;
-use crate::document::{self, json};
+use crate::document::json;
+use crate::document::selected_trace::{self, SelectedTrace};
 use crate::evidence::resource;
 use crate::findings::notes;
 use crate::load::{self, Model};
@@ -146,7 +147,11 @@ impl SiteIdentity {
 pub fn read(config: &Config, path: &Path) -> Result<Profile> {
     let input = load::open_file(config, path)?;
     let mut collector = SpanCollector::default();
-    let (model, names, selection) = document::read_any_selected(
+    let SelectedTrace {
+        model,
+        names,
+        selection,
+    } = selected_trace::read_any(
         config,
         &input,
         |_, _| {},

@@ -176,7 +176,7 @@ fn of_coroutines(coroutines: &[WaitingStack]) -> Vec<StackGroup> {
     groups
 }
 
-/// `2.1 s`, or `2.1 to 3.4 s`
+/// `2.1 s`, or `2.10 .. 3.40 s`
 fn ages(members: &[&WaitingStack]) -> String {
     let ages = || members.iter().map(|waiting| waiting.judgement.age);
     let (least, most) = (ages().min(), ages().max());

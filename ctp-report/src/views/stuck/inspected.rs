@@ -11,6 +11,7 @@ use ctp_trace::verdict::Verdict;
 use ctp_trace::verdict::inspected::InspectedJudgement;
 
 use crate::config::{Config, StuckView};
+use crate::document::trace_names;
 use crate::document::{self, Output, inspection};
 use crate::evidence::inspected::held_locks::HeldLocks;
 use crate::evidence::inspected::threads::threads;
@@ -61,7 +62,7 @@ pub fn report(
     output: Output,
 ) -> Result<ReportStatus> {
     check_filter(&config.filter)?;
-    let stacks = document::call_stacks(config, input, model, names);
+    let stacks = trace_names::call_stacks(config, input, model, names);
     let names = &*names;
     let mut judged = model.trace_model.judge_inspected(view.threshold);
     let all = judged.len();

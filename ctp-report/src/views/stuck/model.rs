@@ -23,7 +23,7 @@ use serde::Serialize;
 use crate::config::StuckView;
 use crate::config::filter::Filter;
 use crate::evidence::Member;
-use crate::evidence::busy_threads::Busy;
+use crate::evidence::busy_threads::BusyThreads;
 use crate::evidence::ignored;
 use crate::evidence::leaf_wait::Children;
 use crate::evidence::selection::is_admitted;
@@ -67,7 +67,7 @@ pub struct Context<'m> {
     blocks: Blocks,
     levels: Levels,
     behind: Behind,
-    busy: Busy,
+    busy: BusyThreads,
     children: Children,
     /// Where the threads of busy coroutines are.
     inspections: BTreeMap<CoroutineId, ThreadInspection>,
@@ -133,7 +133,7 @@ impl<'m> Context<'m> {
             blocks: model.trace_model.blocks(),
             levels: model.trace_model.levels(),
             behind: Behind::of(all),
-            busy: Busy::of(all.iter().copied()),
+            busy: BusyThreads::of(all.iter().copied()),
             children: Children::of(&model.trace_model),
             inspections: inspections(model, names, stacks, all),
             stacks,

@@ -7,8 +7,8 @@
 //! A coroutine is a trace: its lifetime is the root span, and each wait is a child of that.
 
 mod ids;
-mod lines;
 mod messages;
+mod span_writer;
 mod spans;
 
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ use std::io::{self, Write};
 use anyhow::Result;
 
 use crate::load::Model;
-use crate::views::tracks::otlp::lines::Lines;
+use crate::views::tracks::otlp::span_writer::SpanWriter;
 use crate::views::tracks::otlp::spans::Sink;
 use crate::views::tracks::sink::TrackSink;
 
@@ -26,7 +26,7 @@ pub fn document(
     out: &mut dyn Write,
     emit: impl FnOnce(&mut dyn TrackSink) -> Result<()>,
 ) -> io::Result<Result<u64>> {
-    let mut sink = Sink::new(model, Lines::new(model, out));
+    let mut sink = Sink::new(model, SpanWriter::new(model, out));
     if let Err(unread) = emit(&mut sink) {
         return Ok(Err(unread));
     }

@@ -11,7 +11,7 @@ use ctp_trace::record::{CoroutineId, Event, Nanos, Record, WaitKind, Waker};
 use ctp_trace::verdict::{Judgement, Reason, State};
 use serde::Serialize;
 
-use crate::evidence::busy_threads::{Busy, ThreadBlocker};
+use crate::evidence::busy_threads::{BusyThreads, ThreadBlocker};
 use crate::evidence::last_waker::{self, LastWaker};
 use crate::evidence::{Member, blockers, missing_wakes, resource};
 use crate::load::Model;
@@ -152,7 +152,7 @@ pub struct Context<'c> {
     causes: &'c Causes,
     closings: BTreeMap<CoroutineId, Closing>,
     blocks: Blocks,
-    busy: Busy,
+    busy: BusyThreads,
 }
 
 impl<'c> Context<'c> {
@@ -164,7 +164,7 @@ impl<'c> Context<'c> {
             causes,
             closings: model.trace_model.closings(),
             blocks: model.trace_model.blocks(),
-            busy: Busy::of(all.iter().copied()),
+            busy: BusyThreads::of(all.iter().copied()),
         }
     }
 }

@@ -119,7 +119,7 @@ fn broken(sort: usize, row: Row) -> (&'static str, Vec<u8>) {
         5 => ("ts outside the run", Row { ts: 7, ..row }.text().into()),
         6 => ("tid 0", Row { tid: 0, ..row }.text().into()),
         7 => (
-            "tid above 4194304",
+            "tid above 4194303",
             Row {
                 tid: 1 << 23,
                 ..row
@@ -133,9 +133,9 @@ fn broken(sort: usize, row: Row) -> (&'static str, Vec<u8>) {
         ),
         9 => ("seq 0", Row { seq: 0, ..row }.text().into()),
         10 => ("torn JSON", [&whole[..40], &whole].concat().into_bytes()),
-        11 => ("seq out of line", Row { seq: ts + 1, ..row }.text().into()),
+        11 => ("seq does not fit", Row { seq: ts + 1, ..row }.text().into()),
         12 => ("not the six columns", with(&id.to_string(), "-1")),
-        13 => ("addr no hexadecimal number", with(r#""0x00"#, r#""0y00"#)),
+        13 => ("addr is not hexadecimal", with(r#""0x00"#, r#""0y00"#)),
         14 => ("torn JSON", b"\0\xff\x80\0\0 #".to_vec()),
         _ => (
             "ts outside the run",

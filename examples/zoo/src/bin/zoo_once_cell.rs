@@ -1,6 +1,6 @@
-//! Requests on tokio load settings into cells, each at its first use. To load the limits takes the quota, and
-//! to load the quota takes the limits: the first request that loads the limits waits for itself, and the
-//! others wait behind it. Other cells are loaded without a fault.
+//! Requests on tokio load settings into cells, each at its first use. Loading `limits` needs `quota`, and loading `quota`
+//! needs `limits`. So the first request waits for its own initialization, and the others wait for the first. The cells of
+//! `pages` are loaded without a fault.
 
 use std::io;
 use std::sync::Arc;

@@ -114,7 +114,7 @@ fn detail(page: &mut Page, message: &str) -> io::Result<()> {
     page.line(&format!("{:INDENT$}{message}", ""))
 }
 
-/// The details of a closing: `tid 4127, 11.77 .. 11.80 s ago, 47 closes, 0 wakes`.
+/// The details of a closing: `tid 4127, 11.77 .. 11.87 s ago, 47 closes, 0 wakes`.
 fn when(by: &ClosedBy, group: &Group) -> String {
     let ago = units::range(Nanos(by.youngest_ns), Nanos(by.oldest_ns));
     let what = if by.ended.is_some() { "end" } else { "close" };

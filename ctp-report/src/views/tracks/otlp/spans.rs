@@ -8,8 +8,10 @@ use ctp_trace::verdict::Verdict;
 
 use crate::load::Model;
 use crate::views::tracks::otlp::ids::{SpanId, TraceId};
-use crate::views::tracks::otlp::lines::Lines;
-use crate::views::tracks::otlp::messages::{Attributes, Event, INTERNAL, Link, Span, Status};
+use crate::views::tracks::otlp::messages::{
+    Attributes, Event, INTERNAL, Link, Span, Status, UnixNanos,
+};
+use crate::views::tracks::otlp::span_writer::SpanWriter;
 use crate::views::tracks::sink::{
     Details, Mark, NamedCoroutine, Slice, Track, TrackSink, TracksOfProcess, WakeArrow,
 };
@@ -20,7 +22,7 @@ const MAX_EVENTS: usize = 64;
 /// Writes spans as they end. Keeps what is needed of coroutines that are alive.
 pub struct Sink<'a> {
     model: &'a Model,
-    lines: Lines<'a>,
+    writer: SpanWriter<'a>,
     alive: BTreeMap<(ProcessId, CoroutineId), Lifetime>,
 }
 
@@ -52,12 +54,17 @@ struct Wait {
 
 impl<'a> Sink<'a> {
     /// Creates a sink. No span is written yet.
-    pub fn new(model: &'a Model, lines: Lines<'a>) -> Self {
+    pub fn new(model: &'a Model, writer: SpanWriter<'a>) -> Self {
         Sink {
             model,
-            lines,
+            writer,
             alive: BTreeMap::new(),
         }
+    }
+
+    /// The wall clock at a time of the recording.
+    fn unix_nanos(&self, at: Nanos) -> UnixNanos {
+        UnixNanos(self.model.start.started_unix_ns.saturating_add(at.0))
     }
 
     /// Ends the spans of coroutines that ended with the image of their process. Returns the number of spans, or the first error.
@@ -66,7 +73,7 @@ impl<'a> Sink<'a> {
             let end = self.model.trace_model.end_of(process);
             self.close((process, id), lifetime, end);
         }
-        self.lines.finish()
+        self.writer.finish()
     }
 
     fn lifetime(&mut self, track: Track) -> Option<(CoroutineId, &mut Lifetime)> {
@@ -90,17 +97,17 @@ impl<'a> Sink<'a> {
             ("coroutine.id", id.0.into()),
             ("process.number", process.0.into()),
         ];
-        self.lines.add(&Span {
+        self.writer.add(&Span {
             attributes: Attributes(&attributes),
             dropped_events_count: Some(lifetime.dropped_events),
-            end_time_unix_nano: self.lines.unix_nanos(end.max(lifetime.from)),
+            end_time_unix_nano: self.unix_nanos(end.max(lifetime.from)),
             events: Some(&lifetime.events),
             kind: INTERNAL,
             links: None,
             name: &lifetime.name,
             parent_span_id: None,
             span_id: SpanId::of_root(id),
-            start_time_unix_nano: self.lines.unix_nanos(lifetime.from),
+            start_time_unix_nano: self.unix_nanos(lifetime.from),
             status: lifetime.stuck.as_deref().map(Status::error),
             trace_id: self.trace(id),
         });
@@ -108,17 +115,17 @@ impl<'a> Sink<'a> {
 
     /// Writes the span of a wait.
     fn add_wait(&mut self, id: CoroutineId, wait: &Wait) {
-        self.lines.add(&Span {
+        self.writer.add(&Span {
             attributes: Attributes(&wait.details),
             dropped_events_count: None,
-            end_time_unix_nano: self.lines.unix_nanos(wait.to.max(wait.from)),
+            end_time_unix_nano: self.unix_nanos(wait.to.max(wait.from)),
             events: None,
             kind: INTERNAL,
             links: wait.link.as_ref().map(|link| [link]),
             name: &wait.name,
             parent_span_id: Some(SpanId::of_root(id)),
             span_id: SpanId::of_wait(wait.number),
-            start_time_unix_nano: self.lines.unix_nanos(wait.from),
+            start_time_unix_nano: self.unix_nanos(wait.from),
             status: wait.is_stuck.then(|| Status::error(&wait.name)),
             trace_id: self.trace(id),
         });
@@ -176,7 +183,7 @@ impl TrackSink for Sink<'_> {
     }
 
     fn mark(&mut self, track: Track, mark: Mark<'_>) {
-        let time_unix_nano = self.lines.unix_nanos(mark.at);
+        let time_unix_nano = self.unix_nanos(mark.at);
         if let Some((_, lifetime)) = self.lifetime(track) {
             if lifetime.events.len() < MAX_EVENTS {
                 lifetime.events.push(Event {

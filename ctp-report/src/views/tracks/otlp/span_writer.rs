@@ -1,22 +1,25 @@
-//! Lines of spans: each line is a message `TracesData` with the resource and some spans.
+//! Writes spans as lines, each of which is a message `TracesData` with the resource and some spans.
 
 use std::io::{self, Write};
 
-use ctp_trace::record::Nanos;
 use serde_json::json;
 
 use crate::load::Model;
-use crate::views::tracks::otlp::messages::{Attributes, Span, UnixNanos};
+use crate::views::tracks::otlp::messages::{Attributes, Span};
 
-/// How many spans a line has at most. Receivers limit the size of a line.
-const SPANS_A_LINE: usize = 256;
+/// Maximum number of spans of a line, and the size from which on a line gets no further span. Receivers limit the size
+/// of a line.
+const MAX_SPANS_PER_LINE: usize = 256;
+const MAX_LINE_BYTES: usize = 512 << 10;
+
+/// What a line has after its spans.
+const TAIL: &str = "]}]}]}\n";
 
 /// Encodes and writes spans.
-pub struct Lines<'o> {
+pub struct SpanWriter<'o> {
     out: &'o mut dyn Write,
     /// What a line has before its spans.
     head: String,
-    started_unix_ns: u64,
     /// The encoded spans of the next line, with commas in between.
     pending: Vec<u8>,
     pending_spans: usize,
@@ -25,11 +28,8 @@ pub struct Lines<'o> {
     failed: Option<io::Error>,
 }
 
-/// What a line has after its spans.
-const TAIL: &str = "]}]}]}\n";
-
-impl<'o> Lines<'o> {
-    /// Creates lines about the program of a trace.
+impl<'o> SpanWriter<'o> {
+    /// Creates a writer of spans about the program of a trace.
     pub fn new(model: &Model, out: &'o mut dyn Write) -> Self {
         let attributes = json!(Attributes(&[
             ("service.name", model.program_name().into()),
@@ -37,12 +37,11 @@ impl<'o> Lines<'o> {
         ]));
         let resource = json!({ "attributes": attributes });
         let scope = json!({ "name": "ctp-report", "version": env!("CARGO_PKG_VERSION") });
-        Lines {
+        SpanWriter {
             out,
             head: format!(
                 r#"{{"resourceSpans":[{{"resource":{resource},"scopeSpans":[{{"scope":{scope},"spans":["#
             ),
-            started_unix_ns: model.start.started_unix_ns,
             pending: Vec::new(),
             pending_spans: 0,
             spans: 0,
@@ -50,46 +49,43 @@ impl<'o> Lines<'o> {
         }
     }
 
-    /// The wall clock at a time of the recording.
-    pub fn unix_nanos(&self, at: Nanos) -> UnixNanos {
-        UnixNanos(self.started_unix_ns.saturating_add(at.0))
+    /// Adds a span, unless an earlier span could not be written.
+    pub fn add(&mut self, span: &Span<'_>) {
+        if self.failed.is_none() {
+            self.failed = self.try_add(span).err();
+        }
     }
 
-    /// Adds a span.
-    pub fn add(&mut self, span: &Span<'_>) {
-        if self.failed.is_some() {
-            return;
-        }
+    fn try_add(&mut self, span: &Span<'_>) -> io::Result<()> {
         if self.pending_spans != 0 {
             self.pending.push(b',');
         }
-        if let Err(error) = serde_json::to_writer(&mut self.pending, span) {
-            self.failed = Some(error.into());
-        }
+        serde_json::to_writer(&mut self.pending, span)?;
         self.spans += 1;
         self.pending_spans += 1;
-        if SPANS_A_LINE <= self.pending_spans {
-            self.flush();
+        if self.pending_spans < MAX_SPANS_PER_LINE && self.pending.len() < MAX_LINE_BYTES {
+            return Ok(());
         }
+        self.flush()
     }
 
     /// Writes the rest. Returns the number of spans, or the first error.
     pub fn finish(mut self) -> io::Result<u64> {
-        self.flush();
-        self.failed.map_or(Ok(self.spans), Err)
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        self.flush()?;
+        Ok(self.spans)
     }
 
-    fn flush(&mut self) {
-        if self.failed.is_none() && self.pending_spans != 0 {
-            self.failed = self.write_line().err();
+    fn flush(&mut self) -> io::Result<()> {
+        if self.pending_spans != 0 {
+            self.out.write_all(self.head.as_bytes())?;
+            self.out.write_all(&self.pending)?;
+            self.out.write_all(TAIL.as_bytes())?;
         }
         self.pending.clear();
         self.pending_spans = 0;
-    }
-
-    fn write_line(&mut self) -> io::Result<()> {
-        self.out.write_all(self.head.as_bytes())?;
-        self.out.write_all(&self.pending)?;
-        self.out.write_all(TAIL.as_bytes())
+        Ok(())
     }
 }
