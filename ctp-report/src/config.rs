@@ -3,6 +3,7 @@
 pub mod filter;
 mod folders;
 pub mod ignore;
+mod output_files;
 pub mod rules;
 
 use std::path::PathBuf;

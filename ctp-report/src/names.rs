@@ -4,7 +4,7 @@ pub mod branches;
 pub mod call_stacks;
 pub mod chains;
 mod code_place;
-mod displayed;
+pub mod displayed;
 pub mod duplicates;
 pub mod label;
 mod misses;

@@ -1,13 +1,14 @@
 //! Writes output to a file or to standard output.
 //!
-//! The name `-` is standard output, or standard input for the trace to read.
+//! `-` names standard output, and for the trace standard input.
 
 pub mod dataset;
 pub mod gzip;
 pub mod protobuf;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
@@ -38,6 +39,32 @@ pub fn refuse_terminal(path: Option<&Path>, format: &str) -> Result<()> {
     Ok(())
 }
 
+/// Rejects an output that would overwrite a trace that is read, also by another name of the file.
+///
+/// # Errors
+/// If an output is an input.
+pub fn refuse_inputs(outputs: &[&Path], inputs: &[&Path]) -> Result<()> {
+    for output in outputs.iter().filter(|output| !is_stdout(output)) {
+        let is_output = |input: &&&Path| is_same_file(output, input);
+        if inputs.iter().any(|input| is_output(&input)) {
+            bail!(
+                "{} is the trace to read: name another file for the output",
+                output.display()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Whether both names lead to the same regular file.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let identity = |path: &Path| {
+        let metadata = fs::metadata(path).ok()?;
+        metadata.is_file().then(|| (metadata.dev(), metadata.ino()))
+    };
+    identity(one).is_some_and(|one| Some(one) == identity(other))
+}
+
 /// Writes the bytes to the file of this name, or to `out` for `-`. Returns whether a file was written.
 ///
 /// # Errors
@@ -64,7 +91,7 @@ pub fn write<T>(
         .with_context(|| format!("cannot write {}: name another file", path.display()))
 }
 
-/// If writing fails, no half of a file stays: a new file is removed, and an existing file is left empty.
+/// If writing fails, removes a new file and empties an existing file, so that no partial output remains.
 fn write_to<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> io::Result<T> {
     let target = resolve(path, WhenExisting::Overwritten)?;
     let file = open(&target)?;
@@ -73,10 +100,10 @@ fn write_to<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<T>)
         buffered.flush()?;
         Ok(written)
     });
-    // Dropping the buffer must not write more.
+    // Discards buffered bytes: dropping the `BufWriter` would write them.
     drop(buffered.into_parts());
     if written.is_err() {
-        // The error of the write is reported; a second error has the same cause.
+        // The error of the write is reported, an error of the cleanup is not.
         let _ = discard(&target, &file);
     }
     written

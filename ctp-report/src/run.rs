@@ -15,8 +15,9 @@ use crate::{ctf, html, output, tables, top};
 /// Runs the requested view.
 ///
 /// # Errors
-/// If the trace cannot be read, or `out` or a file cannot be written.
+/// If the trace cannot be read, `out` or a file cannot be written, or a file is the trace itself.
 pub fn run(config: &Config, out: &mut dyn Write) -> Result<ReportStatus> {
+    output::refuse_inputs(&config.output_files(), &config.input_files())?;
     match &config.view {
         View::Fixed(text) => out.write_all(text)?,
         View::ManPages(manual) => write_pages(manual, out)?,

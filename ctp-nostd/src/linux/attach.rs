@@ -40,8 +40,10 @@ struct Recorder<'r> {
 /// Attaches to the recorder that launched this program; does nothing without a recorder. Returns
 /// true if events are recorded from now on.
 ///
-/// Call this first thing in `main`, before there are threads. A second call changes nothing. If
-/// attaching to the recorder fails, one line on stderr says why, and the program runs untraced.
+/// Call this first thing in `main`, before there are threads. A second call returns whether events are recorded, and
+/// in a forked child attaches the child. If attaching to the recorder fails, one line on stderr says why, and the
+/// program runs untraced. Returns false without a message in a set-user-ID program, whose environment is not trusted,
+/// and if an earlier attempt has failed or is in progress.
 pub fn attach() -> bool {
     if session::has_attached() {
         return session::current().is_some();
@@ -59,6 +61,7 @@ pub fn attach() -> bool {
     #[cfg(feature = "alloc")]
     stack::look_ahead();
     if let Err(reason) = &result {
+        REQUEST.finish(false);
         let mut line: String<256> = String::new();
         // A line that does not fit is cut.
         let _ = writeln!(line, "ctp: not recording: {reason}");
@@ -129,7 +132,7 @@ fn open(recorder: &Recorder<'_>) -> Result<(), NotAttached> {
     }
     let result = memory::fork_words_page().and_then(|page| {
         let connection = Connection {
-            // Once the program may have threads, the kernel takes too long for `join_barrier`.
+            // Registering for the barrier takes 5 to 30 ms once there are several threads.
             is_ordered: recorder.is_at_start && join_barrier(&mapping.region),
             mapping,
             attach_id,
@@ -205,8 +208,7 @@ fn row_in(region: &Region<'_>) -> u16 {
 const LANES_TOUCHED: u32 = 16;
 
 /// Maps lanes in advance, because a thread's first event takes a lane, and would wait until the
-/// kernel has mapped it. Not done in a fork, which attaches within such an event, and may be
-/// short-lived.
+/// kernel has mapped it. Not done when attaching by request: that happens within an event of a running program.
 fn touch_lanes(region: &Region<'_>) {
     let used = u32::try_from(region.pool().used()).unwrap_or(u32::MAX);
     let next = used..used.saturating_add(LANES_TOUCHED);

@@ -4,15 +4,20 @@
 //!   recorder                              probe, when a coroutine is born or runs
 //!   1 finds MAGIC in writable data
 //!   2 writes the paths
-//!   3 number = 1                          4 number != 0: reads the paths and attaches, once
-//!   6 reads the outcome                   5 outcome = ATTACHED or FAILED
+//!   3 number = REQUESTED                  4 number == REQUESTED: reads the paths and attaches, once
+//!   7 reads the outcome                   5 outcome = ATTACHED or FAILED
+//!   8 still PENDING at the end:           6 number = ANSWERED, so that later calls do not come here
+//!     number = 0 (withdrawn)
 //! ```
 //! The recorder writes through `/proc/PID/mem`, which the kernel permits to a process that may
 //! trace the program. Each write is a system call of its own, so step 4 sees the paths of step 2.
 //! Nothing else is ever written into a program from outside.
 //!
-//! A program attaches once in its life. A recorder that finds a `number` other than 0 writes nothing:
-//! the program has attached before, or another recorder's request is pending.
+//! A program tries to attach once in its life. A recorder that finds a `number` other than 0 writes nothing:
+//! the program has made its attempt, or another recorder's request is pending. A program that fails to attach at its
+//! start takes steps 5 and 6, too: no request would succeed.
+//!
+//! If the program notices a request just as the request is withdrawn (8), it finds no recorder, and the attempt fails.
 
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
@@ -29,6 +34,8 @@ const SOCKET_PATH_BYTES: usize = 108;
 
 /// The value of `number` once a recorder has made a request.
 pub const REQUESTED: u32 = 1;
+/// The value of `number` once the program has tried to attach.
+pub const ANSWERED: u32 = 2;
 /// The outcome of a request that the program has not noticed yet.
 pub const PENDING: u32 = 0;
 /// The outcome of a request after which the program records.
@@ -93,10 +100,10 @@ impl AttachRequest {
         }
     }
 
-    /// Probe: whether a recorder has made a request.
+    /// Probe: whether a recorder has made a request that the program has not answered.
     #[inline(always)]
     pub fn is_made(&self) -> bool {
-        self.number.load(Ordering::Acquire) != 0
+        self.number.load(Ordering::Acquire) == REQUESTED
     }
 
     /// Probe: the path of the shared memory.
@@ -109,10 +116,11 @@ impl AttachRequest {
         read_path(&self.socket_path)
     }
 
-    /// Probe: reports the outcome.
+    /// Probe: reports the outcome of the program's only attempt to attach.
     pub fn finish(&self, is_attached: bool) {
         let outcome = if is_attached { ATTACHED } else { FAILED };
         self.outcome.store(outcome, Ordering::Release);
+        self.number.store(ANSWERED, Ordering::Release);
     }
 }
 
@@ -140,6 +148,18 @@ mod tests {
         write(&request, &paths);
         assert_eq!(request.memory_path(), b"/proc/1/fd/5");
         assert_eq!(request.socket_path(), [b'x'; 107]);
+    }
+
+    // CT-23
+    #[test]
+    fn answered_request_is_not_noticed_again() {
+        let request = AttachRequest::new();
+        request.number.store(REQUESTED, Ordering::Relaxed);
+        assert!(request.is_made());
+        request.finish(false);
+        assert!(!request.is_made());
+        assert_eq!(request.number.load(Ordering::Relaxed), ANSWERED);
+        assert_eq!(request.outcome.load(Ordering::Relaxed), FAILED);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::launch::Prepared;
 use crate::proc::attach_request::{AttachOutcome, RequestPlaces};
 use crate::proc::maps;
 
-/// The running programs with a probe that no recorder has attached before.
+/// The running programs with a probe that have not tried to attach before.
 #[derive(Debug, Default)]
 pub struct FoundPrograms(Vec<FoundProgram>);
 
@@ -24,7 +24,7 @@ struct FoundProgram {
 }
 
 impl FoundPrograms {
-    /// Finds the processes that have a probe. Prints which of them have been recorded before, and leaves these out.
+    /// Finds the processes that have a probe. Prints which of them have tried to attach before, and leaves these out.
     pub fn find(config: &Config, pids: &[u32]) -> Self {
         let mut found = FoundPrograms::default();
         for pid in pids {
@@ -36,10 +36,10 @@ impl FoundPrograms {
                 continue;
             }
             let described = described(*pid);
-            if is_recorded(*pid, &places) {
+            if has_tried(*pid, &places) {
                 if config.verbosity > Verbosity::Quiet {
                     stderr::say(&format!(
-                        "ctp-record: {described} was recorded before, which is possible once; inspecting only\n"
+                        "ctp-record: {described} has tried to attach before, which is possible once; inspecting only\n"
                     ));
                 }
                 continue;
@@ -97,8 +97,8 @@ impl FoundProgram {
     }
 }
 
-/// Whether the process has attached to a recorder before, or was requested to.
-fn is_recorded(pid: u32, places: &RequestPlaces) -> bool {
+/// Whether the process has tried to attach to a recorder before, or was requested to.
+fn has_tried(pid: u32, places: &RequestPlaces) -> bool {
     let is_taken = places.are_taken().unwrap_or(true);
     is_taken || maps::text_of(pid).is_ok_and(|text| maps::has_any_memory(&text))
 }

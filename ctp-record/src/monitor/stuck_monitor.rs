@@ -27,7 +27,7 @@ pub use watch::{StuckSite, Watch};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MonitorOptions {
     /// Report coroutines that are stuck for this long.
-    pub say_after: Option<Duration>,
+    pub report_after: Option<Duration>,
     /// Take a snapshot when a coroutine is stuck for this long.
     pub snapshot_after: Option<Duration>,
 }
@@ -73,7 +73,7 @@ const SHARE_OF_FLIGHT: u32 = 20;
 impl StuckMonitor {
     /// A monitor for a flight recorder or a trace; `None` if the user did not ask for a monitor.
     pub fn of(monitor_options: MonitorOptions, is_flight: bool) -> Option<Self> {
-        let notifiers: Vec<Notifier> = Purpose::all(monitor_options).collect();
+        let notifiers: Vec<Notifier> = Purpose::notifiers(monitor_options).collect();
         let shortest = notifiers.iter().map(|notifier| notifier.after).min()?;
         let (sender, stuck_observations) = channel();
         Some(StuckMonitor {
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn stopped_and_just_resumed_programs_are_skipped() {
         let monitor_options = MonitorOptions {
-            say_after: Some(Duration::from_secs(1)),
+            report_after: Some(Duration::from_secs(1)),
             snapshot_after: None,
         };
         let mut stuck_monitor = StuckMonitor::of(monitor_options, false).expect("a monitor");

@@ -66,7 +66,7 @@ impl RequestPlaces {
         !self.addresses.is_empty()
     }
 
-    /// Whether a recorder has made a request before.
+    /// Whether a recorder has made a request before, or the program has tried to attach.
     ///
     /// # Errors
     /// The process has ended.
@@ -173,8 +173,9 @@ mod tests {
         assert_eq!(only.outcome(), AttachOutcome::Pending);
         PLACE.finish(true);
         assert_eq!(only.outcome(), AttachOutcome::Attached);
+        assert!(only.are_taken().expect("alive") && !PLACE.is_made());
         only.withdraw();
-        assert!(!PLACE.is_made());
+        assert!(!only.are_taken().expect("alive"));
     }
 
     // CT-23

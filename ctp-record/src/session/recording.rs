@@ -215,7 +215,7 @@ fn monitor_options(launch: &Launch) -> MonitorOptions {
         _ => None,
     });
     MonitorOptions {
-        say_after: launch.stuck_after,
+        report_after: launch.stuck_after,
         snapshot_after: snapshot_after.min(),
     }
 }

@@ -47,8 +47,8 @@ impl Session<'_> {
 
     /// Prints findings, requests the call stacks of stuck coroutines, and requests a snapshot if the user wants one.
     fn announce(&mut self, purpose: Purpose, at: Nanos, findings: &[StuckSite]) {
-        let is_reported = purpose != (Purpose::Snapshot { is_reported: false });
-        if is_reported && self.options.verbosity > Verbosity::Quiet {
+        let is_printed = purpose != (Purpose::Snapshot { also_prints: false });
+        if is_printed && self.options.verbosity > Verbosity::Quiet {
             self.status.iter().for_each(StatusLine::make_room);
             stderr::say(&reported::lines(at, findings));
         }

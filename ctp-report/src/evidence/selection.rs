@@ -15,6 +15,7 @@ use crate::config::filter::{Filter, FilterSubject};
 use crate::evidence::{self, Member};
 use crate::load::{Input, Model};
 use crate::names::Names;
+use crate::names::displayed::has_waited;
 use crate::text::Page;
 use crate::time_scale::Scale;
 use about::RecordSubject;
@@ -22,7 +23,7 @@ use about::RecordSubject;
 /// The word that `--state` has for coroutines that have ended.
 const ENDED: &str = "ended";
 
-/// What a view shows.
+/// The coroutines, threads and times that a filter selects.
 #[derive(Debug, Default)]
 pub struct Selection {
     /// The selected coroutines; `None` selects all.
@@ -31,21 +32,21 @@ pub struct Selection {
     threads: Vec<u64>,
     /// The selected time; `None` selects all.
     time: Option<Scale>,
-    /// Whether the time selects whole spans that ended then, instead of parts.
+    /// `--time` selects whole spans that ended in the time, instead of clipping spans.
     whole_spans: bool,
-    /// Whether `--time` has selected coroutines.
-    has_period: bool,
-    /// How many coroutines there are.
+    /// `--time` selects coroutines by when their latest wait or run began.
+    selects_by_start: bool,
+    /// The number of coroutines, living and ended; 0 without a filter on coroutines.
     all: usize,
 }
 
 impl Selection {
-    /// Selects what the filter admits. `model` has the coroutines that are alive.
+    /// Selects what the filter admits. `model` holds the living coroutines, `ended` the others.
     pub fn of(filter: &Filter, (model, names): (&Model, &Names), ended: &EndedSubjects) -> Self {
         let (from, to) = filter.time;
         let mut selection = Selection {
             threads: filter.threads.clone(),
-            has_period: filter.began.is_some(),
+            selects_by_start: filter.began.is_some(),
             whole_spans: filter.whole_spans,
             time: filter
                 .has_time()
@@ -65,11 +66,11 @@ impl Selection {
             .iter()
             .filter(|member| is_admitted(model, names, member, filter));
         let mut ids: HashSet<CoroutineId> = admitted.map(|(coroutine, _)| coroutine.id).collect();
-        let is_alive: HashSet<CoroutineId> =
+        let alive_ids: HashSet<CoroutineId> =
             members.iter().map(|(coroutine, _)| coroutine.id).collect();
-        self.all = is_alive.len();
+        self.all = alive_ids.len();
         for (place, all) in &ended.by_place {
-            let over = all.iter().filter(|id| !is_alive.contains(id));
+            let over = all.iter().filter(|id| !alive_ids.contains(id));
             for id in over {
                 self.all += 1;
                 if place.is_admitted(*id, (model, names), filter) {
@@ -100,8 +101,8 @@ impl Selection {
         self.time.is_some()
     }
 
-    /// Whether a model of the selected coroutines needs the record: all but the records of other
-    /// coroutines.
+    /// Whether the record is needed to rebuild the model of the selected coroutines. Drops only births, events and wakes
+    /// of other coroutines. Keeps all thread events and definitions, and ignores the selected time.
     pub fn keeps(&self, record: &Record) -> bool {
         // Without a filter, no record needs to be examined.
         if self.ids.is_none() {
@@ -137,7 +138,8 @@ impl Selection {
         }
     }
 
-    /// Whether a part of a time range is selected, also of a range without length.
+    /// Whether a time range overlaps the selected time. Unlike for [`part`](Self::part), a range without length and a
+    /// range that only touches the selected time overlap.
     pub fn has_part(&self, from: Nanos, to: Nanos) -> bool {
         let is_in = |time: &Scale| time.has(from) || time.has(to);
         self.time.as_ref().is_none_or(is_in) || self.part(from, to).is_some()
@@ -171,18 +173,18 @@ impl Selection {
         self.time.as_ref().is_none_or(is_time) && (is_thread || is_coroutine)
     }
 
-    /// Whether a state that began at this time is selected, in a view that shows both spans and states.
+    /// Whether a state that began at this time is selected.
     pub fn has_start(&self, since: Nanos) -> bool {
         self.time.as_ref().is_none_or(|time| time.has(since))
     }
 
-    /// Says how many coroutines are selected, unless all, and which time. `what` is the end of the sentence,
-    /// as `coroutines are shown`.
+    /// Says how many coroutines a filter selects, and which time. `what` is the end of the sentence, as
+    /// `coroutines are shown`.
     pub fn statements(&self, what: &str) -> Vec<String> {
         let ids = self.ids.as_ref();
         let mut statements = Vec::new();
         statements.extend(ids.map(|ids| notice::counts((ids.len(), self.all), what)));
-        statements.extend(self.has_period.then(|| notice::BEGAN.to_owned()));
+        statements.extend(self.selects_by_start.then(|| notice::BEGAN.to_owned()));
         statements.extend(self.time.as_ref().map(|_| {
             if self.whole_spans {
                 notice::ENDS.to_owned()
@@ -202,7 +204,7 @@ impl Selection {
             .collect()
     }
 
-    /// Writes how many coroutines are selected, unless all.
+    /// Writes how many coroutines a filter selects.
     ///
     /// # Errors
     /// If the page cannot be written.
@@ -210,7 +212,7 @@ impl Selection {
         self.write_as(page, "coroutines are shown")
     }
 
-    /// Writes how many coroutines are selected, unless all. `what` is the end of the sentence.
+    /// Writes how many coroutines a filter selects. `what` is the end of the sentence.
     ///
     /// # Errors
     /// If the page cannot be written.
@@ -236,7 +238,8 @@ pub fn is_admitted(model: &Model, names: &Names, member: &Member, filter: &Filte
     })
 }
 
-/// The coroutines that ended, by what a filter compares. The model forgets them.
+/// Ended coroutines, grouped by the properties that a filter compares. They are collected while a trace is read, because
+/// the model drops them.
 #[derive(Debug, Default)]
 pub struct EndedSubjects {
     by_place: BTreeMap<LastPlace, Vec<CoroutineId>>,
@@ -248,22 +251,24 @@ struct LastPlace {
     name: NameId,
     spawned: SiteId,
     site: SiteId,
-    tid: u64,
+    has_waited: bool,
+    tid: Option<u64>,
 }
 
 impl EndedSubjects {
-    /// Notes a record, before the model does. An exec ends the coroutines of its process without a death.
+    /// Adds the coroutines that this record ends. Called before the model takes the record. An exec ends the coroutines
+    /// of its process without a death.
     pub fn see(&mut self, trace_model: &TraceModel, record: &Record) {
         match record {
             Record::Event(event) if event.kind == EventKind::Death => {
                 if let Some(coroutine) = trace_model.get(event.coroutine) {
-                    self.add(trace_model, coroutine, event.tid);
+                    self.add(trace_model, coroutine, Some(event.tid));
                 }
             }
             Record::ProcessEnd(end) if end.how == ProcessExit::Exec => {
                 let all = trace_model.coroutines().into_iter();
                 for coroutine in all.filter(|coroutine| coroutine.process == end.process) {
-                    let tid = coroutine.last.map_or(0, |last| last.tid);
+                    let tid = coroutine.last.map(|last| last.tid);
                     self.add(trace_model, coroutine, tid);
                 }
             }
@@ -271,11 +276,12 @@ impl EndedSubjects {
         }
     }
 
-    fn add(&mut self, trace_model: &TraceModel, coroutine: &Coroutine, tid: u64) {
+    fn add(&mut self, trace_model: &TraceModel, coroutine: &Coroutine, tid: Option<u64>) {
         let place = LastPlace {
             name: coroutine.name,
             spawned: coroutine.spawn_site,
             site: trace_model.place_of(coroutine),
+            has_waited: has_waited(trace_model, coroutine),
             tid,
         };
         self.by_place.entry(place).or_default().push(coroutine.id);
@@ -293,10 +299,10 @@ impl LastPlace {
         let name = names.called(given);
         filter.admits(&FilterSubject {
             id: id.0,
-            function: &names.function(self.site, given),
+            function: &names.name_of_row_at(self.site, given, self.has_waited),
             at: names.at(self.site).as_deref(),
             name: &name.unwrap_or_else(|| names.function(self.spawned, "")),
-            thread: Some(self.tid),
+            thread: self.tid,
             states: [ENDED, ENDED],
             since: None,
         })
@@ -326,7 +332,7 @@ mod tests {
             threads: vec![40],
             time: Some(Scale::new(Nanos(100), Nanos(200))),
             whole_spans: false,
-            has_period: false,
+            selects_by_start: false,
             all: 2,
         };
         assert!(selection.has_record(&event(7, 150)));

@@ -92,6 +92,12 @@ fn proof(model: &Model, names: &Names, contradiction: &Contradiction) -> Contrad
     }
 }
 
+/// Whether the records are known to be from two threads. Tid 0 is unknown.
+fn are_other_threads(contradiction: &Contradiction) -> bool {
+    let tids = [contradiction.before.tid, contradiction.after.tid];
+    tids[0] != tids[1] && !tids.contains(&0)
+}
+
 fn word(violation: Violation) -> &'static str {
     match violation {
         Violation::DoubleResume => "double resume",
@@ -107,9 +113,10 @@ fn why(contradiction: &Contradiction) -> String {
         Violation::DoubleResume => {
             format!("{word}, while it ran on tid {}", contradiction.before.tid)
         }
-        Violation::SuspendedTwice if contradiction.before.tid != contradiction.after.tid => {
-            format!("{word}, so it ran on both threads")
-        }
+        Violation::SuspendedTwice if are_other_threads(contradiction) => format!(
+            "{word}, on tids {} and {}, without a run in between",
+            contradiction.before.tid, contradiction.after.tid
+        ),
         _ => word.to_owned(),
     }
 }

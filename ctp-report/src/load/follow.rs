@@ -25,11 +25,11 @@ pub enum TraceProgress {
     Finished,
     /// The recorder ended without finishing the trace.
     CutOff,
-    /// Another trace has taken the place of this one, or the file was truncated.
-    Replaced,
+    /// The file is shorter than what was read.
+    Truncated,
 }
 
-/// A trace that may grow, and what was read of it.
+/// A trace that the recorder may still be writing, and the model of the records read so far.
 pub struct Followed<'p> {
     input: Input<'p>,
     /// What was read so far.
@@ -104,14 +104,16 @@ impl<'p> Followed<'p> {
         &self.input
     }
 
-    /// All that the file has now, also what [`input`](Self::input) has not, for another reading from its start.
+    /// A new input of the whole file as it is now, for reading again from the start. [`input`](Self::input) ends where
+    /// the file ended when it was opened.
     ///
     /// # Errors
     /// Those of the kernel.
     pub fn whole_input(&self) -> Result<Input<'p>> {
         let path = self.input.path;
         let file = self.file.try_clone().with_context(|| name(path))?;
-        // The lock is checked first: what the writer adds before it releases the lock is in the file then.
+        // The lock is checked before the length: the recorder unlocks the file after its last write, so an unlocked
+        // file is complete.
         let goes_on = is_written(&file);
         let metadata = file.metadata().with_context(|| name(path))?;
         Ok(Input {
@@ -132,21 +134,23 @@ impl<'p> Followed<'p> {
     /// Reads what was added since the last reading. `each` gets every new record before the model does.
     ///
     /// # Errors
-    /// If the model takes too much memory.
+    /// If the model takes too much memory, and those of the kernel.
     pub fn read_on(&mut self, mut each: impl FnMut(&Record)) -> Result<TraceProgress> {
         if self.progress != TraceProgress::GoesOn {
             return Ok(self.progress);
         }
-        // The recorder unlocks the file only after the last byte, so the lock is checked first.
-        let is_written = is_written(&self.file);
-        if !self.note_length() {
-            self.end(TraceProgress::Replaced);
+        // The lock is checked before the length, as above.
+        let had_writer = is_written(&self.file);
+        let path = self.input.path;
+        let metadata = self.file.metadata().with_context(|| name(path))?;
+        if metadata.len() < self.length.swap(metadata.len(), Ordering::Relaxed) {
+            self.end(TraceProgress::Truncated);
             return Ok(self.progress);
         }
-        self.read_new(&mut each)?;
+        self.read_new(&metadata, &mut each)?;
         match self.reader.completeness() {
             Completeness::Whole => self.end(TraceProgress::Finished),
-            Completeness::Truncated { .. } if is_written => self.model.goes_on = true,
+            Completeness::Truncated { .. } if had_writer => self.model.goes_on = true,
             Completeness::Truncated { .. } => self.end(TraceProgress::CutOff),
         }
         Ok(self.progress)
@@ -160,21 +164,10 @@ impl<'p> Followed<'p> {
         matches!((own, named), (Ok(own), Ok(named)) if own != named)
     }
 
-    /// Takes the present length. Returns whether all that was read is still in the file.
-    fn note_length(&mut self) -> bool {
-        let length = self.file.metadata().map_or(0, |metadata| metadata.len());
-        let before = self.length.swap(length, Ordering::Relaxed);
-        before <= length
-    }
-
-    fn read_new(&mut self, each: &mut impl FnMut(&Record)) -> Result<()> {
+    fn read_new(&mut self, metadata: &Metadata, each: &mut impl FnMut(&Record)) -> Result<()> {
         // Holes of the file hold no records.
-        let stored = self
-            .file
-            .metadata()
-            .map_or(0, |metadata| metadata.blocks() * 512);
-        let length = self.length.load(Ordering::Relaxed);
-        let mut allowance = Allowance::new(self.max_memory, stored.min(length));
+        let stored = metadata.blocks() * 512;
+        let mut allowance = Allowance::new(self.max_memory, stored.min(metadata.len()));
         allowance.enforce(self.max_module);
         self.input.allowance = allowance.clone();
         let reading = Reading {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use ctp_trace::TraceModel;
 use ctp_trace::model::Coroutine;
 use ctp_trace::record::SiteId;
 
@@ -119,10 +120,20 @@ impl Names {
         names_differ: bool,
     ) -> String {
         let name = model.trace_model.name(coroutine.name);
-        if has_waited(model, coroutine) {
+        if has_waited(&model.trace_model, coroutine) {
             self.function_of_several(site, name, names_differ)
         } else {
             self.function_of_spawned(site, name, names_differ)
+        }
+    }
+
+    /// Like [`name_of_row`](Self::name_of_row), for a coroutine that has ended. `given` is the name that the program
+    /// gave.
+    pub fn name_of_row_at(&self, site: SiteId, given: &str, has_waited: bool) -> String {
+        if has_waited {
+            self.function_of_several(site, given, true)
+        } else {
+            self.function_of_spawned(site, given, true)
         }
     }
 
@@ -141,6 +152,6 @@ impl Names {
 }
 
 /// Whether the coroutine has waited, so that its place is a waiting place.
-fn has_waited(model: &Model, coroutine: &Coroutine) -> bool {
-    coroutine.suspend().is_some() || model.trace_model.resumed_from(coroutine).is_some()
+pub fn has_waited(trace_model: &TraceModel, coroutine: &Coroutine) -> bool {
+    coroutine.suspend().is_some() || trace_model.resumed_from(coroutine).is_some()
 }

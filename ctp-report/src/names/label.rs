@@ -92,21 +92,29 @@ pub fn source(file: &str, line: u32, in_function: bool) -> String {
 /// `tokio::sync::oneshot::Receiver::poll`.
 pub fn plain(function: &str) -> Option<String> {
     let (of, method) = match function.strip_prefix('<') {
-        Some(rest) => rest.split_once(" as ").map(|(of, rest)| {
+        Some(rest) => {
+            let (as_trait, _) =
+                outside_brackets(rest).find(|(at, _)| rest[*at..].starts_with(" as "))?;
             let method = rest.rfind(">::").map_or("", |at| &rest[at + 1..]);
-            (of, method)
-        })?,
+            (&rest[..as_trait], method)
+        }
         None => (function, ""),
     };
-    let mut depth = 0usize;
-    let path = of.chars().filter(|c| {
+    let path: String = outside_brackets(of).map(|(_, c)| c).collect();
+    let path = (path + method).replace("::::", "::");
+    Some(path.trim_start_matches("::").to_owned())
+}
+
+/// The characters outside of `<…>`, with their positions. The `>` of `->` is no bracket.
+fn outside_brackets(text: &str) -> impl Iterator<Item = (usize, char)> {
+    let (mut depth, mut before) = (0usize, ' ');
+    text.char_indices().filter(move |(_, c)| {
         depth += usize::from(*c == '<');
         let is_outside = depth == 0;
-        depth = depth.saturating_sub(usize::from(*c == '>'));
+        depth = depth.saturating_sub(usize::from(*c == '>' && before != '-'));
+        before = *c;
         is_outside
-    });
-    let path: String = path.collect();
-    Some((path + method).replace("::::", "::"))
+    })
 }
 
 /// The name that users know: `Notified` for `tokio::sync::notify::Notified::poll`, and
@@ -122,10 +130,10 @@ pub fn api(function: &str) -> &str {
     }
 }
 
-/// Stands for a coroutine without a name at an unknown place.
+/// Displayed if neither name nor place is known.
 pub const NO_NAME: &str = "(no name)";
 
-/// Joins up to two names, such as `conn-1, conn-2`, or the numbered stems of more: `conn-*, probe`.
+/// Joins up to two names: `conn-1, conn-2`. Of more, lists the stems, with `*` for a number: `conn-*, probe`.
 pub fn few_names(names: &[String]) -> Option<String> {
     let stems: BTreeSet<String> = names.iter().map(|name| numbered(name)).collect();
     match names {
@@ -143,8 +151,8 @@ pub fn numbered(name: &str) -> String {
     }
 }
 
-/// The name of a coroutine as the user wrote it. Removes the closure suffix of an async body that is
-/// named after its type.
+/// The displayed form of a name: tidied and escaped, with a `{{closure}}` in a closure as `async block in f`. `None` for
+/// an empty name.
 pub fn tidy(name: &str) -> Option<String> {
     let tidy = symbolize::tidy(name);
     let tidy = match tidy.strip_prefix("closure in ") {
@@ -269,6 +277,11 @@ mod tests {
             ),
             ("tokio::time::sleep", "tokio::time::sleep"),
             ("Vec::<u8>::push", "Vec::push"),
+            ("app::Map<I, fn(u8) -> u8>::poll", "app::Map::poll"),
+            (
+                "<<app::T as app::Connect>::Output as core::future::future::Future>::poll",
+                "Output::poll",
+            ),
         ] {
             assert_eq!(plain(function).as_deref(), Some(path));
         }

@@ -103,7 +103,7 @@ impl Summary {
 
 fn ended(model: &Model, progress: TraceProgress) -> String {
     match progress {
-        TraceProgress::Replaced => "replaced by another recording".to_owned(),
+        TraceProgress::Truncated => "the file was truncated".to_owned(),
         _ => exit_description(model),
     }
 }

@@ -27,6 +27,27 @@ fn approximate_pages_are_not_called_exact() {
     assert!(!page.contains("exact"), "{page}");
 }
 
+// CT-21
+#[test]
+fn the_trace_to_read_is_never_overwritten() {
+    let test_dir = TestDir::new();
+    let trace = test_dir.path("lost_wakeup.data");
+    let before = fs::read(&trace).expect("a trace");
+    std::os::unix::fs::symlink(&trace, test_dir.path("link.svg")).expect("a link");
+    for args in [
+        ["--export", "jsonl", "-o", "lost_wakeup.data"],
+        ["--export", "perfetto", "-o", "link.svg"],
+        ["--timeline", "link.svg", "--threshold", "1s"],
+        ["--html", "./lost_wakeup.data", "--threshold", "1s"],
+    ] {
+        let run = test_dir.report(&[&["-i", "lost_wakeup.data"], &args[..]].concat());
+        let message = String::from_utf8_lossy(&run.stderr);
+        assert_eq!(run.status.code(), Some(1), "{message}");
+        assert!(message.contains("is the trace to read"), "{message}");
+        assert_eq!(fs::read(&trace).expect("a trace"), before);
+    }
+}
+
 #[test]
 fn exit_status_reports_the_result() {
     let test_dir = TestDir::new();

@@ -205,6 +205,9 @@ impl TraceModel {
             Some((parent, since)) if self.is_fully_recorded(process, event.tid, since) => {
                 ThreadOccupancy::Coroutine(parent)
             }
+            None if runners.is_some_and(|runners| runners.has_forgotten_runs(event.tid)) => {
+                ThreadOccupancy::NotRecorded
+            }
             None if self.is_fully_recorded(process, event.tid, Nanos(0)) => ThreadOccupancy::Empty,
             _ => ThreadOccupancy::NotRecorded,
         }

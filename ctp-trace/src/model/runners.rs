@@ -1,4 +1,5 @@
-//! Whether other coroutines made progress: which coroutines ran in a process, and on which threads.
+//! The runs of a process by thread: the latest run, the runs that have not ended, and whether the thread's events are
+//! complete.
 
 use std::collections::VecDeque;
 
@@ -25,9 +26,11 @@ pub(super) struct Runners {
     threads: Recent<u64, OnThread>,
     /// Threads with complete events in order.
     histories: Map<u64, ()>,
+    /// Threads were forgotten, so a thread without known runs may be inside of a run.
+    has_forgotten_threads: bool,
     /// When coroutines ran, and for how long none did.
     pub(super) silence: Silence,
-    /// A thread whose beginning is not recorded has run coroutines, so its other acts are not recorded.
+    /// A thread whose beginning is not recorded has run coroutines: its wakes and lock events may be missing.
     pub(super) has_unrecorded: bool,
 }
 
@@ -45,6 +48,8 @@ pub(super) struct OnThread {
     /// The coroutines that the thread is running, outermost first, as far as the ends of their runs are
     /// recorded.
     inside: Vec<CoroutineId>,
+    /// Runs were forgotten, so the thread may be inside of more runs than known.
+    has_forgotten_runs: bool,
     /// The time up to which the thread's events are known. An earlier event is out of order.
     pub(super) complete_until: Nanos,
     /// Coroutines that were born on the thread, with a parent, since its latest loss.
@@ -55,6 +60,7 @@ impl OnThread {
     fn enter(&mut self, coroutine: CoroutineId) {
         if self.inside.len() == DEPTH {
             self.inside.remove(0);
+            self.has_forgotten_runs = true;
         }
         self.inside.push(coroutine);
     }
@@ -75,19 +81,40 @@ impl OnThread {
 impl Runners {
     /// Notes that a thread starts to record what it does, in order.
     pub(super) fn begins(&mut self, tid: u64) {
+        if self.histories.len() == THREADS {
+            self.forget_ended_histories();
+        }
         if self.histories.len() < THREADS {
             self.histories.insert(tid, ());
         }
         if let Some(thread) = self.threads.get_mut(tid) {
             thread.inside.clear();
+            thread.has_forgotten_runs = false;
         }
     }
 
-    /// Notes that a thread announces its end.
+    fn forget_ended_histories(&mut self) {
+        let threads = &self.threads;
+        let has_ended = |tid| threads.get(tid).is_some_and(|thread| thread.has_ended);
+        self.histories.retain(|tid, ()| !has_ended(*tid));
+    }
+
+    /// Notes that a thread announces its end. A thread that ran no coroutine is forgotten.
     pub(super) fn ends(&mut self, tid: u64) {
         if let Some(thread) = self.threads.get_mut(tid) {
             thread.has_ended = true;
             thread.inside.clear();
+            thread.has_forgotten_runs = false;
+        } else {
+            self.histories.remove(&tid);
+        }
+    }
+
+    /// Whether the thread may be inside of a run that was forgotten.
+    pub(super) fn has_forgotten_runs(&self, tid: u64) -> bool {
+        match self.threads.get(tid) {
+            Some(thread) => thread.has_forgotten_runs,
+            None => self.has_forgotten_threads,
         }
     }
 
@@ -131,7 +158,8 @@ impl Runners {
     ) {
         self.silence.ran(at);
         if self.threads.get(tid).is_none() {
-            self.add_thread(tid);
+            self.make_room_for_thread(tid);
+            self.threads.of(tid).has_forgotten_runs = self.has_forgotten_threads;
         }
         let thread = self.threads.of(tid);
         if thread.at <= at {
@@ -148,9 +176,10 @@ impl Runners {
     }
 
     /// Makes room for a thread that is new or was forgotten, and notes whether its history is unrecorded.
-    fn add_thread(&mut self, tid: u64) {
+    fn make_room_for_thread(&mut self, tid: u64) {
         if self.threads.len() == THREADS {
             self.threads.clear();
+            self.has_forgotten_threads = true;
         }
         self.has_unrecorded |= !self.has_history(tid);
     }
@@ -244,6 +273,9 @@ mod tests {
         assert_eq!(innermost(&runners), None);
         (0..1000).for_each(|id| runners.ran(CoroutineId(id), 9, Nanos(1), None));
         assert_eq!(runners.inside(9).count(), DEPTH);
+        assert!(runners.has_forgotten_runs(9) && !runners.has_forgotten_runs(7));
+        runners.begins(9);
+        assert!(!runners.has_forgotten_runs(9));
     }
 
     #[test]
@@ -251,5 +283,23 @@ mod tests {
         let mut runners = Runners::default();
         (0..1_000_000).for_each(|tid| runners.ran(CoroutineId(1), tid, Nanos(tid), None));
         assert!(runners.threads.len() <= THREADS);
+        assert!(runners.has_forgotten_runs(1), "its runs were forgotten");
+    }
+
+    #[test]
+    fn histories_of_ended_threads_make_room_for_others() {
+        let mut runners = Runners::default();
+        for tid in 0..3 * THREADS as u64 {
+            runners.begins(tid);
+            if tid % 2 == 0 {
+                runners.ran(CoroutineId(1), tid, Nanos(tid), None);
+            }
+            runners.ends(tid);
+        }
+        assert!(runners.histories.len() <= THREADS);
+        assert!(
+            !runners.has_unrecorded,
+            "all threads recorded their beginning"
+        );
     }
 }

@@ -153,5 +153,5 @@ fn program_is_recorded_once_and_only_on_request() {
     finish(program.record(&directory, &["-d", "1s"]));
     assert_ne!(program.spawned(), 0);
     let printed = finish(program.record(&directory, &["--inspections", "1"]));
-    assert!(printed.contains("was recorded before"), "{printed}");
+    assert!(printed.contains("has tried to attach before"), "{printed}");
 }

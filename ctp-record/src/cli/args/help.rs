@@ -82,7 +82,7 @@ Stuck coroutines while the program runs:
 Running processes and core files:
   -p needs no probe: it reads the memory of the process, which is neither stopped nor changed. It
   may inspect processes of the same user that allow it (root: all). Then: ctp-report --stuck.
-  If the process has a probe and was not recorded before, -p also requests that the probe attaches,
+  If the process has a probe that has not tried to attach before, -p also requests that it attaches,
   by a write to the memory that the probe keeps for that; recording goes on until Ctrl-C or -d.
   Coroutines that live already are recorded from their next run on; programs that it starts are not
   recorded. --no-attach only inspects.

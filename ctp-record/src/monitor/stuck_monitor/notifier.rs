@@ -1,7 +1,7 @@
-//! Decides which findings are new: each site is reported once, and again only when its count has doubled. Busy
-//! coroutines cause a message but never a snapshot: a long computation may be intended.
+//! Decides which findings are new. A site is reported once its count stops growing, and again when the count has doubled.
+//! Busy coroutines are reported with `--stuck-after` only, and never cause a snapshot: a long computation may be intended.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ctp_trace::record::{Nanos, SiteId};
 
@@ -12,11 +12,11 @@ use super::watch::StuckSite;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// A message is printed.
-    Say,
+    Report,
     /// A snapshot is taken.
     Snapshot {
-        /// Also print a message, because no `Say` notifier does.
-        is_reported: bool,
+        /// Also print a message, because no `Report` notifier does.
+        also_prints: bool,
     },
 }
 
@@ -27,12 +27,13 @@ pub struct Notifier {
     /// A coroutine counts as stuck after this time.
     pub after: Nanos,
     /// What was reported so far, by site and whether its coroutines are busy.
-    sites: HashMap<(SiteId, bool), Known>,
+    sites: HashMap<(SiteId, bool), ReportedSite>,
 }
 
-/// What is known about a site.
+/// The counts of a site, and what was reported of them. This survives a recovery, so that a site whose coroutines
+/// recover and get stuck again is not reported each time.
 #[derive(Clone, Copy, Debug, Default)]
-struct Known {
+struct ReportedSite {
     /// The count when the site was last reported; 0 if never reported.
     reported: usize,
     /// Stuck coroutines at the latest check.
@@ -47,13 +48,16 @@ const GROWTH: usize = 2;
 const MAX_GROWING: u32 = 4;
 
 impl Purpose {
-    pub(super) fn all(monitor_options: MonitorOptions) -> impl Iterator<Item = Notifier> {
-        let say = monitor_options.say_after.map(|after| (Purpose::Say, after));
-        let is_reported = monitor_options.say_after.is_none();
+    pub(super) fn notifiers(monitor_options: MonitorOptions) -> impl Iterator<Item = Notifier> {
+        let report = monitor_options
+            .report_after
+            .map(|after| (Purpose::Report, after));
+        let also_prints = monitor_options.report_after.is_none();
         let snapshot = monitor_options
             .snapshot_after
-            .map(|after| (Purpose::Snapshot { is_reported }, after));
-        say.into_iter()
+            .map(|after| (Purpose::Snapshot { also_prints }, after));
+        report
+            .into_iter()
             .chain(snapshot)
             .map(|(purpose, after)| Notifier {
                 purpose,
@@ -69,24 +73,43 @@ impl Notifier {
         let mut findings = findings;
         // If even the latest arrival has been stuck for this long, no more coroutines are arriving at the site. The
         // finding is then reported now, because the next check may be far off.
-        let long = self.after.0.saturating_add(self.after.0 / 2);
+        let settled_age = self.after.0.saturating_add(self.after.0 / 2);
+        self.note_recovered(&findings);
         findings.retain(|finding| {
             let is_busy = finding.kept_tid.is_some();
-            if is_busy && self.purpose != Purpose::Say {
+            if is_busy && self.purpose != Purpose::Report {
                 return false;
             }
-            let known = self.sites.entry((finding.site, is_busy)).or_default();
-            known.is_news(finding.count(), long <= finding.shortest.0)
+            let site = self.sites.entry(key(finding)).or_default();
+            site.note_check(finding.count(), settled_age <= finding.shortest.0)
         });
         findings
     }
+
+    /// Takes the absence of a site among the findings as a count of 0.
+    fn note_recovered(&mut self, findings: &[StuckSite]) {
+        let found: HashSet<(SiteId, bool)> = findings.iter().map(key).collect();
+        let recovered = self
+            .sites
+            .iter_mut()
+            .filter(|(key, _)| !found.contains(key));
+        for (_, site) in recovered {
+            site.note_check(0, false);
+        }
+    }
 }
 
-impl Known {
-    fn is_news(&mut self, stuck: usize, is_old: bool) -> bool {
+/// A site, and whether its coroutines are busy.
+fn key(finding: &StuckSite) -> (SiteId, bool) {
+    (finding.site, finding.kept_tid.is_some())
+}
+
+impl ReportedSite {
+    /// Notes the count of a check. Returns whether to report the site.
+    fn note_check(&mut self, stuck: usize, is_settled: bool) -> bool {
         let before = std::mem::replace(&mut self.latest, stuck);
         self.growing = if before < stuck { self.growing + 1 } else { 0 };
-        let is_settled = is_old || self.growing == 0 || MAX_GROWING <= self.growing;
+        let is_settled = is_settled || self.growing == 0 || MAX_GROWING <= self.growing;
         let has_doubled = self.reported.saturating_mul(GROWTH).max(1) <= stuck;
         let is_news = is_settled && has_doubled;
         if is_news {
@@ -104,11 +127,11 @@ mod tests {
 
     /// The indexes of the checks that were reported.
     fn news(counts: &[usize]) -> Vec<usize> {
-        let mut known = Known::default();
+        let mut site = ReportedSite::default();
         counts
             .iter()
             .enumerate()
-            .filter_map(|(check, &count)| known.is_news(count, false).then_some(check))
+            .filter_map(|(check, &count)| site.note_check(count, false).then_some(check))
             .collect()
     }
 
@@ -125,10 +148,10 @@ mod tests {
     #[test]
     fn a_site_without_recent_arrivals_is_news_at_once() {
         let monitor_options = MonitorOptions {
-            say_after: Some(Duration::from_nanos(1_000)),
+            report_after: Some(Duration::from_nanos(1_000)),
             snapshot_after: None,
         };
-        let mut notifier = Purpose::all(monitor_options).next().unwrap();
+        let mut notifier = Purpose::notifiers(monitor_options).next().unwrap();
         let finding = |shortest| StuckSite {
             likely: 47,
             shortest: Nanos(shortest),
@@ -141,10 +164,30 @@ mod tests {
 
     // CT-26
     #[test]
+    fn a_site_that_recovers_and_grows_again_has_to_settle() {
+        let monitor_options = MonitorOptions {
+            report_after: Some(Duration::from_nanos(1_000)),
+            snapshot_after: None,
+        };
+        let mut notifier = Purpose::notifiers(monitor_options).next().unwrap();
+        let mut check = |likely: usize| {
+            let finding = StuckSite {
+                likely,
+                ..StuckSite::default()
+            };
+            let findings = (0 < likely).then_some(finding);
+            notifier.news(Vec::from_iter(findings)).len()
+        };
+        assert_eq!([3, 3, 10, 0].map(&mut check), [0, 1, 0, 0]);
+        assert_eq!([10, 20, 20].map(&mut check), [0, 0, 1]);
+    }
+
+    // CT-26
+    #[test]
     fn busy_coroutines_are_reported_without_a_snapshot() {
         let long = Some(Duration::from_nanos(1_000));
         let monitor_options = MonitorOptions {
-            say_after: long,
+            report_after: long,
             snapshot_after: long,
         };
         let busy = || StuckSite {
@@ -154,7 +197,7 @@ mod tests {
             ..StuckSite::default()
         };
         let reported = |mut notifier: Notifier| [0; 3].map(|_| notifier.news(vec![busy()]).len());
-        let reported: Vec<_> = Purpose::all(monitor_options).map(reported).collect();
+        let reported: Vec<_> = Purpose::notifiers(monitor_options).map(reported).collect();
         assert_eq!(reported, [[1, 0, 0], [0, 0, 0]]);
     }
 }

@@ -8,6 +8,7 @@ use crate::text::{self, units};
 #[derive(Default)]
 struct WakerHolders {
     fds: Vec<u64>,
+    unknown_fds: u64,
     tasks: Vec<u64>,
     threads: Vec<u64>,
     timers: u64,
@@ -33,7 +34,8 @@ impl WakerHolders {
     fn add(&mut self, task: &InspectedTask) {
         for holder in &task.waker_holders {
             match *holder {
-                WakerHolder::Io(fd) => self.fds.extend(fd.map(u64::from)),
+                WakerHolder::Io(Some(fd)) => self.fds.push(fd.into()),
+                WakerHolder::Io(None) => self.unknown_fds += 1,
                 WakerHolder::Timer => self.timers += 1,
                 WakerHolder::Sync(_) => self.lists += 1,
                 WakerHolder::Task(id) => self.tasks.push(id.0.into()),
@@ -49,13 +51,18 @@ impl WakerHolders {
     }
 
     fn describe(self) -> Vec<String> {
-        let is_first = self.fds.is_empty()
-            && self.tasks.is_empty()
-            && self.threads.is_empty()
-            && self.timers + self.lists + self.own == 0;
-        let more = if is_first { "" } else { "more " };
+        let has_identified = !self.fds.is_empty()
+            || !self.tasks.is_empty()
+            || !self.threads.is_empty()
+            || 0 < self.unknown_fds + self.timers + self.lists + self.own;
+        let more = if has_identified { "more " } else { "" };
         let all = [
             numbered("the interest in fd", self.fds),
+            counted(
+                self.unknown_fds,
+                "interest in an unknown fd",
+                "interests in unknown fds",
+            ),
             counted(self.timers, "timer", "timers"),
             counted(self.lists, "list of waiters", "lists of waiters"),
             numbered("task", self.tasks),
@@ -64,7 +71,7 @@ impl WakerHolders {
             objects(more, &self.objects),
             (0 < self.ambiguous).then(|| {
                 let wakers = wakers(more, self.ambiguous);
-                format!("{wakers} in memory, where more places look like wakers")
+                format!("{wakers} in memory, at one of several possible addresses")
             }),
             (0 < self.missing).then(|| {
                 let wakers = wakers(more, self.missing);
@@ -136,7 +143,7 @@ mod tests {
         let expected = [
             "task 7",
             "1 more waker in the heap, at 0x7f10 in an object of unknown type",
-            "1 more waker in memory, where more places look like wakers",
+            "1 more waker in memory, at one of several possible addresses",
             "1 more waker not found, or an abort handle",
         ];
         assert_eq!(holders(&[&partly]), expected);

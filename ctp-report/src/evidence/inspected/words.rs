@@ -1,6 +1,6 @@
 //! Words for what tasks wait for, what holds their wakers, and which locks they hold.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use ctp_trace::record::{HeldLock, InspectedTask, Nanos, Resource, WakerHolder};
@@ -78,30 +78,24 @@ pub fn waits_within(
     frames: &Range<usize>,
     now: Option<Nanos>,
 ) -> Vec<String> {
-    let mut kinds: BTreeMap<&str, Vec<Resource>> = BTreeMap::new();
+    let mut kinds: BTreeMap<&str, BTreeSet<Resource>> = BTreeMap::new();
     let waits = tasks.iter().flat_map(|task| &task.waits);
     for wait in waits.filter(|wait| frames.contains(&(wait.frame as usize))) {
         let kind = resource_kind(wait.resource);
-        let of_kind = kinds.entry(kind).or_default();
-        if !of_kind.contains(&wait.resource) {
-            of_kind.push(wait.resource);
-        }
+        kinds.entry(kind).or_default().insert(wait.resource);
     }
     kinds
         .into_iter()
-        .filter_map(|(kind, all)| of_kind(kind, &all, now))
+        .filter_map(|(kind, all)| describe_kind(kind, &Vec::from_iter(all), now))
         .collect()
 }
 
-fn of_kind(kind: &str, all: &[Resource], now: Option<Nanos>) -> Option<String> {
+fn describe_kind(kind: &str, all: &[Resource], now: Option<Nanos>) -> Option<String> {
     let [first, _, ..] = all else {
         return resource(*all.first()?, now);
     };
-    let mut numbers: Vec<u64> = all
-        .iter()
-        .filter_map(|member| resource_number(*member))
-        .collect();
-    numbers.sort_unstable();
+    let numbers = all.iter().filter_map(|member| resource_number(*member));
+    let numbers: Vec<u64> = numbers.collect();
     match first {
         Resource::Readable(_) | Resource::Writable(_) => {
             Some(format!("fd {} {kind}", text::few(&numbers)))
@@ -117,14 +111,14 @@ fn of_kind(kind: &str, all: &[Resource], now: Option<Nanos>) -> Option<String> {
             units::grouped(all.len() as u64)
         )),
         Resource::Notify(_) => Some(format!(
-            "{} of type Notify",
+            "{} Notify objects",
             units::grouped(all.len() as u64)
         )),
         _ => Some(units::counted(all.len() as u64, kind)),
     }
 }
 
-/// `timers, due in 12.0 s .. 58.0 min`
+/// `3 timers, due in 12.0 s .. 58.0 min`
 fn timers(all: &[Resource], now: Nanos) -> String {
     let deadlines = all.iter().filter_map(|member| match member {
         Resource::Timer(deadline) => Some(*deadline),
@@ -132,11 +126,15 @@ fn timers(all: &[Resource], now: Nanos) -> String {
     });
     let [first, last] = [deadlines.clone().min(), deadlines.max()].map(Option::unwrap_or_default);
     let [due_first, due_last] = [first, last].map(|deadline| units::duration(now.until(deadline)));
+    let timers = units::counted(all.len() as u64, "timer");
     match (first < now, last < now) {
-        (true, true) => "timers that were due".to_owned(),
-        (true, false) => format!("timers, some due, the last in {due_last}"),
-        _ if due_first == due_last => format!("timers, due in {due_last}"),
-        _ => format!("timers, due in {due_first} .. {due_last}"),
+        (true, true) => {
+            let overdue = units::range(last.until(now), first.until(now));
+            format!("{timers}, due {overdue} ago")
+        }
+        (true, false) => format!("{timers}, some due, the last in {due_last}"),
+        _ if due_first == due_last => format!("{timers}, due in {due_last}"),
+        _ => format!("{timers}, due in {due_first} .. {due_last}"),
     }
 }
 
@@ -150,7 +148,7 @@ pub fn holder_word(holder: &WakerHolder) -> &'static str {
         WakerHolder::Own => "waker of its own",
         WakerHolder::Thread(_) => "thread",
         WakerHolder::Memory(_) => "object of unknown type",
-        _ => "one of several holders",
+        _ => "unknown holder",
     }
 }
 

@@ -155,7 +155,7 @@ fn another_trace_of_this_name_is_noticed() {
     assert!(followed.is_replaced());
     growing.file.set_len(500).expect("room");
     growing.file.seek(SeekFrom::Start(0)).expect("room");
-    assert_eq!(read(&mut followed).1, TraceProgress::Replaced);
+    assert_eq!(read(&mut followed).1, TraceProgress::Truncated);
 }
 
 #[test]

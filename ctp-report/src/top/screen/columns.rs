@@ -21,21 +21,26 @@ pub enum ColumnKind {
     WaitsFor,
 }
 
-/// The title of a column, its width, and how wide the screen must be at least. A width of 0 stands for names, which
-/// share the rest of the screen.
 struct Definition {
     kind: ColumnKind,
     title: &'static str,
+    /// The width of a figure; 0 for a column of text, which shares the rest of the screen.
     width: usize,
-    from: usize,
+    /// Narrower screens omit the column.
+    min_screen_width: usize,
 }
 
-const fn column(kind: ColumnKind, title: &'static str, width: usize, from: usize) -> Definition {
+const fn column(
+    kind: ColumnKind,
+    title: &'static str,
+    width: usize,
+    min_screen_width: usize,
+) -> Definition {
     Definition {
         kind,
         title,
         width,
-        from,
+        min_screen_width,
     }
 }
 
@@ -63,7 +68,7 @@ pub struct Placed {
     pub x: usize,
     /// The number of positions.
     pub width: usize,
-    /// The heading and the text of each line, as wide as the column.
+    /// The heading, then a cell for each line, each padded to `width`.
     pub texts: Vec<String>,
 }
 
@@ -71,7 +76,7 @@ pub struct Placed {
 pub fn place(lines: &[EntryText], screen: usize, is_grouped: bool) -> Vec<Placed> {
     let shown = DEFINITIONS.iter().filter(|definition| {
         let is_count = definition.kind == ColumnKind::Count;
-        definition.from <= screen && (is_grouped || !is_count)
+        definition.min_screen_width <= screen && (is_grouped || !is_count)
     });
     let shown: Vec<&Definition> = shown.collect();
     let texts: Vec<Vec<String>> = shown.iter().map(|column| column.texts(lines)).collect();
@@ -94,23 +99,29 @@ pub fn place(lines: &[EntryText], screen: usize, is_grouped: bool) -> Vec<Placed
     placed.collect()
 }
 
-/// The width of each column. Names that need less than their share leave the rest to the others.
+/// The width of each column. A column of text that needs less than its share leaves the rest to the others.
 fn widths(columns: &[&Definition], texts: &[Vec<String>], screen: usize) -> Vec<usize> {
-    let natural = |texts: &Vec<String>| texts.iter().map(|text| text::columns(text)).max();
-    let fixed: usize = columns.iter().map(|column| column.width + 1).sum();
-    let mut rest = (screen + 1).saturating_sub(fixed);
-    let mut widths: Vec<usize> = columns.iter().map(|column| column.width).collect();
-    let names = (0..columns.len()).filter(|at| columns[*at].width == 0);
-    let mut names: Vec<(usize, usize)> = names
-        .map(|at| (natural(&texts[at]).unwrap_or_default(), at))
+    let columns_and_texts = columns.iter().zip(texts);
+    let mut widths: Vec<usize> = columns_and_texts
+        .map(|(column, texts)| column.fixed_width(texts))
         .collect();
-    names.sort_unstable();
-    let count = names.len();
-    for (done, (needed, at)) in names.into_iter().enumerate() {
+    let fixed: usize = widths.iter().map(|width| width + 1).sum();
+    let mut rest = (screen + 1).saturating_sub(fixed);
+    let text_columns = (0..columns.len()).filter(|at| columns[*at].width == 0);
+    let mut text_columns: Vec<(usize, usize)> =
+        text_columns.map(|at| (widest(&texts[at]), at)).collect();
+    text_columns.sort_unstable();
+    let count = text_columns.len();
+    for (done, (needed, at)) in text_columns.into_iter().enumerate() {
         widths[at] = needed.min(rest / (count - done));
         rest -= widths[at];
     }
     widths
+}
+
+fn widest(texts: &[String]) -> usize {
+    let columns = texts.iter().map(|text| text::columns(text));
+    columns.max().unwrap_or_default()
 }
 
 /// The texts, shortened and filled to the width of the column.
@@ -131,6 +142,14 @@ fn fitted(texts: &[String], width: usize, kind: ColumnKind) -> Vec<String> {
 }
 
 impl Definition {
+    /// The width of a figure, or 0. Ids and counts are never shortened: a part of a number is another number.
+    fn fixed_width(&self, texts: &[String]) -> usize {
+        match self.kind {
+            ColumnKind::Id | ColumnKind::Count => self.width.max(widest(texts)),
+            _ => self.width,
+        }
+    }
+
     /// The heading and the text of each line.
     fn texts(&self, lines: &[EntryText]) -> Vec<String> {
         let cells = lines.iter().map(|line| self.kind.text(line));
@@ -160,5 +179,29 @@ impl ColumnKind {
             ColumnKind::At => line.at.clone().unwrap_or_default(),
             ColumnKind::WaitsFor => line.waits_for.clone().unwrap_or_default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_and_counts_are_never_shortened() {
+        let line = EntryText {
+            id: u32::MAX,
+            count: 1_000_000,
+            function: "orders::connection::read_frame".to_owned(),
+            ..EntryText::default()
+        };
+        let placed = place(&[line], 80, true);
+        let text = |kind| {
+            let column = placed.iter().find(|column| column.kind == kind);
+            column.map(|column| column.texts[1].trim().to_owned())
+        };
+        assert_eq!(text(ColumnKind::Id).as_deref(), Some("4294967295"));
+        assert_eq!(text(ColumnKind::Count).as_deref(), Some("1 000 000"));
+        let last = placed.last().expect("columns");
+        assert!(last.x + last.width <= 80);
     }
 }

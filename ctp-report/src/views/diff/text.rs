@@ -150,11 +150,24 @@ fn change(change: &Change) -> Vec<String> {
     ]
 }
 
-/// A ratio with about three digits.
+/// A ratio with two or three digits, such as `0.0010`, `0.50`, `2.10`, `10.4` or `123`.
 fn ratio(ratio: f64) -> String {
-    let decimals = if ratio < 9.995 { 2 } else { 0 };
+    let decimals = if ratio >= 99.95 {
+        0
+    } else if ratio >= 9.995 {
+        1
+    } else if ratio >= 0.0995 {
+        2
+    } else {
+        (2..MAX_DECIMALS)
+            .find(|decimals| 10.0_f64.powi(*decimals) * ratio >= 9.95)
+            .unwrap_or(MAX_DECIMALS) as usize
+    };
     format!("{ratio:.decimals$}")
 }
+
+/// The most decimals of a ratio. Waits are at least a nanosecond long, and a second is 1e9 times that.
+const MAX_DECIMALS: i32 = 10;
 
 /// Both values, or a single value if both look the same.
 fn both(before: u64, after: u64, text: fn(u64) -> String) -> String {
@@ -226,4 +239,25 @@ fn summary(comparison: &Comparison, least: LeastChange) -> String {
         text += &format!("; {too_few} too few waits to compare");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_have_two_or_three_digits() {
+        for (value, text) in [
+            (0.000_000_001, "0.0000000010"),
+            (0.001, "0.0010"),
+            (0.05, "0.050"),
+            (0.5, "0.50"),
+            (2.1, "2.10"),
+            (10.4, "10.4"),
+            (99.96, "100"),
+            (123.4, "123"),
+        ] {
+            assert_eq!(ratio(value), text);
+        }
+    }
 }
