@@ -2,12 +2,13 @@
 
 use ctp_trace::record::TaskId;
 
-use super::known::is_body;
+use super::branch::future_parts;
+use super::known::{Known, is_body, known};
 use super::pages::Pages;
 use super::plausible::is_plausible;
 use super::view::{TargetView, TypedValue};
 use super::waker::WakerOwner;
-use super::{AwaitReader, MAX_READINGS, MAX_WRAPPERS, TaskAwaits, is_wrapper, shown};
+use super::{AwaitReader, MAX_READINGS, MAX_WRAPPERS, TaskAwaits, shown};
 use crate::target::Target;
 use crate::types::StaticVariable;
 
@@ -110,14 +111,21 @@ fn body(view: &TargetView<'_>, future: TypedValue) -> Option<TypedValue> {
         if is_body(&layout.path) {
             return Some(next);
         }
-        if !is_wrapper(&layout.path) {
-            return None;
-        }
-        let inner = layout.members().iter().find(|member| {
-            let of = view.types.layout(member.of);
-            of.is_some_and(|of| is_body(&of.path))
-        });
-        next = view.unwrapped(super::view::part(next, inner?)?);
+        let inner = match known(&layout.path) {
+            Some(Known::Around(member)) => view.member(next, member)?,
+            Some(Known::Wrapper) => only_part(view, next)?,
+            _ if layout.path == "core::option::Option" => only_part(view, next)?,
+            _ => return None,
+        };
+        next = view.unwrapped(inner);
     }
     None
+}
+
+/// The future in a wrapper, if there is exactly one.
+fn only_part(view: &TargetView<'_>, wrapper: TypedValue) -> Option<TypedValue> {
+    match future_parts(view, wrapper)?[..] {
+        [inner] => Some(inner),
+        _ => None,
+    }
 }

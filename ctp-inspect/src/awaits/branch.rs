@@ -149,7 +149,7 @@ impl AwaitWalk<'_> {
 }
 
 /// The futures among the parts of a value; `None` if the present variant is not certain.
-fn future_parts(view: &TargetView<'_>, value: TypedValue) -> Option<Vec<TypedValue>> {
+pub(super) fn future_parts(view: &TargetView<'_>, value: TypedValue) -> Option<Vec<TypedValue>> {
     let layout = view.layout(value)?;
     let (contents, layout) = match &layout.kind {
         TypeKind::Enum(_) => {

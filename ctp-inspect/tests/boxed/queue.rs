@@ -26,11 +26,11 @@ pub fn check_places(program: &Program, inspections: &Inspections) {
         let expected = match kind.as_str() {
             "nested" => vec![("nested", line("nested")), ("inner", line("inner"))],
             "awaits_box" => vec![("awaits_box", line("awaits_box")), ("inner", line("inner"))],
-            "unstarted" => vec![("unstarted", chain[0].1)],
+            "unstarted" | "instrumented" => vec![(kind.as_str(), chain[0].1)],
             other => vec![(other, line(other))],
         };
         assert_eq!(chain, expected);
-        let is_started = kind != "unstarted";
+        let is_started = kind != "unstarted" && kind != "instrumented";
         let state = if is_started {
             TaskState::Idle
         } else {

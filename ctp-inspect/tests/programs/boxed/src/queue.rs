@@ -4,6 +4,8 @@ use std::hint::black_box;
 use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
+use tracing::{Instrument as _, Span};
+
 use crate::{awaits_at, exists, BoxedFuture, Never, Once};
 
 /// The futures that have not ended.
@@ -62,6 +64,11 @@ async fn unstarted(number: u64) {
     Never.await;
 }
 
+async fn instrumented(number: u64) {
+    Never.await;
+    black_box(number);
+}
+
 async fn finishing(number: u64) {
     Once::default().await;
     black_box(number);
@@ -104,5 +111,7 @@ pub fn run() {
     }
     for number in 0..OF_EACH {
         keep("unstarted", Box::pin(unstarted(number)));
+        let inner = instrumented(number).instrument(Span::none());
+        keep("instrumented", Box::pin(inner.instrument(Span::none())));
     }
 }
