@@ -5,7 +5,7 @@ pub mod inspector;
 pub mod polled;
 pub mod procfs;
 
-mod in_place;
+mod block_in_place;
 pub(crate) mod interrupt;
 mod mark;
 mod names;

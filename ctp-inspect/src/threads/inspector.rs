@@ -8,10 +8,11 @@ use symbolize::SearchPaths;
 use crate::stacks::{Registers, Stack, StackFrame, Unwinder, WithStack};
 use crate::target::Target;
 use crate::target::mapping::Mapping;
+use crate::threads::block_in_place::BlockInPlace;
 use crate::threads::names::FrameMarks;
 use crate::threads::polled::{self, PollableTask};
 use crate::threads::role::RuntimeActivity;
-use crate::threads::{ThreadSample, ThreadState, block_on, in_place, syscall_names};
+use crate::threads::{ThreadSample, ThreadState, block_on, syscall_names};
 
 /// The maximum number of threads that are inspected.
 const MAX_THREADS: usize = 1 << 14;
@@ -35,8 +36,7 @@ pub struct ThreadInspector {
     marks: FrameMarks,
     code: Vec<Mapping>,
     known: HashMap<u32, Known>,
-    /// Whether the program contains `block_in_place`; `None` until this is needed.
-    block_in_place: Option<bool>,
+    block_in_place: BlockInPlace,
     /// A thread was found that may have let another thread take over as the worker.
     has_doubtful_worker: bool,
 }
@@ -67,7 +67,7 @@ impl ThreadInspector {
             marks: FrameMarks::new(search_paths),
             code: Vec::new(),
             known: HashMap::new(),
-            block_in_place: None,
+            block_in_place: BlockInPlace::default(),
             has_doubtful_worker: false,
         }
     }
@@ -157,12 +157,6 @@ impl ThreadInspector {
         })
     }
 
-    /// Whether the program with the code at an address contains `block_in_place`.
-    fn has_block_in_place(&mut self, target: &dyn Target, address: u64) -> bool {
-        let known = &mut self.block_in_place;
-        *known.get_or_insert_with(|| in_place::is_linked(target, address))
-    }
-
     /// If the process has mapped other code, forgets what was read from the earlier files.
     fn set_mappings(&mut self, target: &dyn Target) {
         let mappings = target.mappings().iter();
@@ -170,7 +164,7 @@ impl ThreadInspector {
         if !self.code.iter().eq(code()) {
             self.code = code().cloned().collect();
             self.unwinder.forget();
-            self.block_in_place = None;
+            self.block_in_place.forget();
             self.marks.set_mappings(target);
         }
     }
@@ -266,7 +260,7 @@ impl ThreadInspector {
                 thread.role = ThreadRole::Other;
             } else if !activity.has_loop && is_of_blocking_pool(&thread.name) {
                 thread.role = ThreadRole::Blocking;
-            } else if !has_inlined && self.has_block_in_place(target, frame.address) {
+            } else if !has_inlined && self.block_in_place.may_be_linked(target, frame.address) {
                 // `block_in_place` may have been inlined. Then the thread may no longer be a worker.
                 thread.role = ThreadRole::Worker;
                 self.has_doubtful_worker = true;
@@ -350,8 +344,8 @@ fn gap_of_many(threads: usize) -> Option<String> {
 
 fn uncertain_worker(has_doubtful_worker: bool) -> Option<String> {
     has_doubtful_worker.then(|| {
-        "Whether blocked threads still are workers is unknown, because the program calls \
-         block_in_place; build with debug = 1 to see."
+        "Whether blocked threads still are workers is unknown, because the program may \
+         call block_in_place; build with debug = 1 to see."
             .to_owned()
     })
 }
