@@ -9,6 +9,7 @@
 //! the migration of a guest), it is withdrawn.
 
 use std::fs;
+use std::io;
 use std::sync::OnceLock;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 use ctp_nostd::clock::{self, Calibration};
 use ctp_nostd::layout::Header;
 
+use crate::connect::rendezvous::is_no_descriptor_left;
 use crate::memory::clock::monotonic_ns;
 use crate::proc::system;
 
@@ -36,6 +38,14 @@ pub struct Calibrator {
     now: Option<Calibration>,
     checked: Instant,
     pause: Duration,
+}
+
+/// What to do with the calibration in the headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CalibrationChange {
+    None,
+    Replace(Calibration),
+    Withdraw,
 }
 
 /// Minimum distance of the two readings that define the first line.
@@ -72,7 +82,7 @@ impl Calibrator {
     /// Draws the first line as soon as it is precise enough. Gives up if that takes too long or there is no
     /// usable counter; `keep_right` may still draw the line later.
     pub fn draw_first<'h>(&mut self, headers: impl Iterator<Item = &'h Header>) {
-        if !is_source() || !is_invariant() {
+        if is_source() != Some(true) || !is_invariant() {
             return;
         }
         sleep(MIN_BASE.saturating_sub(self.checked.elapsed()));
@@ -95,25 +105,33 @@ impl Calibrator {
         }
         self.checked = Instant::now();
         self.pause = (self.pause * 2).clamp(FIRST_PAUSE, MAX_PAUSE);
-        let moment = measure();
-        let next = match self.now {
-            None if !is_invariant() => None,
-            // The machine was busy. A longer line will be more precise.
-            None if !self.is_precise(moment) => return true,
-            None => self.first_line(moment),
-            Some(now) => self.next(now, moment),
-        };
-        match next {
-            Some(next) if is_source() => {
+        match self.due_change(measure(), is_source()) {
+            CalibrationChange::None => true,
+            CalibrationChange::Replace(next) => {
                 self.now = Some(next);
                 headers.for_each(|header| self.publish(header));
                 true
             }
-            _ => {
+            CalibrationChange::Withdraw => {
                 headers.for_each(clock::withdraw);
                 false
             }
         }
+    }
+
+    /// What to do after this reading. `is_source` says whether the kernel keeps time with the counter, if known.
+    fn due_change(&self, moment: ClockReading, is_source: Option<bool>) -> CalibrationChange {
+        let next = match (self.now, is_source) {
+            (_, Some(false)) => None,
+            // The counter is used as before if the kernel cannot be asked: it is still right to a millisecond.
+            (Some(now), _) => self.next(now, moment),
+            (None, None) => return CalibrationChange::None,
+            (None, _) if !is_invariant() => None,
+            // The machine was busy. A longer line will be more precise.
+            (None, _) if !self.is_precise(moment) => return CalibrationChange::None,
+            (None, _) => self.first_line(moment),
+        };
+        next.map_or(CalibrationChange::Withdraw, CalibrationChange::Replace)
     }
 
     fn is_precise(&self, moment: ClockReading) -> bool {
@@ -195,10 +213,20 @@ fn ns_of(at: Instant) -> u64 {
     }
 }
 
-/// Whether the kernel keeps time with the counter.
-fn is_source() -> bool {
+/// Whether the kernel keeps time with the counter. `None` if no descriptor is left to read this.
+fn is_source() -> Option<bool> {
     let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    fs::read_to_string(source).is_ok_and(|name| name.trim() == "tsc")
+    is_counter(fs::read_to_string(source))
+}
+
+/// Whether the name of the clock source is that of the counter. `None` if no descriptor was left to read the name.
+fn is_counter(name: io::Result<String>) -> Option<bool> {
+    match name {
+        Ok(name) => Some(name.trim() == "tsc"),
+        Err(error) if is_no_descriptor_left(&error) => None,
+        // The kernel has no such file, or hides it.
+        Err(_) => Some(false),
+    }
 }
 
 /// Whether the counter runs at one rate in all states of the processors. Reads the first processor's flags.
@@ -287,6 +315,29 @@ mod tests {
             None,
             "the counter was reset"
         );
+    }
+
+    // CTP-26
+    #[test]
+    fn counter_is_used_until_the_kernel_names_another_clock() {
+        let no_descriptor = is_counter(Err(rustix::io::Errno::MFILE.into()));
+        assert_eq!(is_counter(Ok("tsc\n".to_owned())), Some(true));
+        assert_eq!(is_counter(Ok("hpet\n".to_owned())), Some(false));
+        let no_file = io::ErrorKind::NotFound.into();
+        assert_eq!(is_counter(Err(no_file)), Some(false));
+        assert_eq!(no_descriptor, None);
+        let moment = at(2_000_002_000, 1_000_011_000);
+        let corrected = calibrator().next(NOW, moment).expect("10 us are few");
+        let change = calibrator().due_change(moment, no_descriptor);
+        assert_eq!(change, CalibrationChange::Replace(corrected));
+        let change = calibrator().due_change(moment, Some(false));
+        assert_eq!(change, CalibrationChange::Withdraw);
+        let uncalibrated = Calibrator {
+            now: None,
+            ..calibrator()
+        };
+        let change = uncalibrated.due_change(moment, no_descriptor);
+        assert_eq!(change, CalibrationChange::None);
     }
 
     // CTP-26
