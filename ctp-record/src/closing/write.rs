@@ -26,7 +26,7 @@ pub fn close(
     let written = output.finish(end);
     if let Some(mut closing) = closing {
         closing.written.keeps_earlier = keeps_earlier;
-        closing.written.is_cut = written.is_err();
+        closing.written.is_cut = matches!(written, Err(TraceError::CutShort(..)));
         if let Ok(trace) = &written {
             let metadata = trace.metadata().ok();
             // A pipe or a device has no size and cannot be read back.

@@ -11,7 +11,11 @@ use crate::lab::{Lab, Outcome, fixture, wait_until};
 use crate::trace::Trace;
 
 fn hot(lab: &Lab, output: &str) -> Child {
-    let mut command = lab.recorder(&["-q", "-o", output], fixture("hot"));
+    recorded_hot(lab, &["-q", "-o", output])
+}
+
+fn recorded_hot(lab: &Lab, flags: &[&str]) -> Child {
+    let mut command = lab.recorder(flags, fixture("hot"));
     let recorder = command.args(["truth", "2", "100", "20000"]).spawn();
     let recorder = recorder.expect("can be started");
     lab.wait_for_file("truth.ready");
@@ -133,6 +137,20 @@ fn removed_output_is_reported() {
             Trace::read(&lab.path("renamed/ctp.data"));
         }
     }
+}
+
+// CT-08
+#[test]
+fn removed_output_was_complete() {
+    let lab = Lab::new();
+    let recorder = recorded_hot(&lab, &[]);
+    lab.wait_for_file("ctp.data");
+    fs::remove_file(lab.path("ctp.data")).expect("can be removed");
+    let message = lab.outcome(recorder).stderr;
+    let sentence = "ctp.data was written, but has been moved";
+    assert!(message.contains(sentence), "{message}");
+    assert!(message.contains(" events, "), "{message}");
+    assert!(!message.contains("not all of them written"), "{message}");
 }
 
 // CT-08
