@@ -6,30 +6,36 @@ use super::ClosingLines;
 use crate::cli::words::grouped;
 
 impl ClosingLines<'_> {
+    /// A line for each reason why processes are missing that asked for memory.
     pub(super) fn turned_away(&self) -> impl Iterator<Item = String> {
         let away = &self.processes.turned_away;
         let reasons = [
-            for_descriptors(away.for_descriptors),
-            unanswered(
+            not_recorded(
+                away.for_descriptors,
+                "got no memory, because no descriptor was left",
+                "; a higher ulimit -n may help",
+            ),
+            not_recorded(
                 away.late,
-                "the recording was over",
+                "asked for memory after the recording was over",
                 self.how_to_wait(away.late),
             ),
-            unanswered(
+            not_recorded(
                 away.otherwise,
-                "no memory was left, or the recorder did not answer within half a second",
+                "got no memory (none was left, or the recorder did not answer within half a second)",
                 "",
             ),
-            unanswered(
+            not_recorded(
                 away.untaken,
-                "the process ended first, or had no address space or no descriptor for the memory",
+                "got memory and did not use it (ended first, or had no address space or no \
+                 descriptor for it)",
                 "",
             ),
         ];
         reasons.into_iter().flatten()
     }
 
-    /// The line lists all possible reasons, because only the forks themselves know theirs.
+    /// The line about forks that found no recorder. It lists all possible causes, because the forks are only counted.
     pub(super) fn unreached(&self) -> Option<String> {
         let subject = match self.counters.unreached {
             0 => return None,
@@ -66,27 +72,14 @@ impl ClosingLines<'_> {
     }
 }
 
-fn for_descriptors(count: u32) -> Option<String> {
+/// The line about processes that are not in the trace, if there are any: what each of them did, and the remedy.
+fn not_recorded(count: u32, what: &str, remedy: &str) -> Option<String> {
     let (subject, they) = match count {
         0 => return None,
-        1 => ("1 process was".to_owned(), "it was"),
-        many => (format!("{many} processes were"), "they were"),
+        1 => ("1 process".to_owned(), "it was"),
+        many => (format!("{} processes", grouped(many.into())), "they were"),
     };
-    Some(format!(
-        "{subject} not admitted, because no descriptor was left: {they} not recorded; a higher ulimit -n \
-         may help"
-    ))
-}
-
-fn unanswered(count: u32, why: &str, remedy: &str) -> Option<String> {
-    let (subject, they) = match count {
-        0 => return None,
-        1 => ("1 process was".to_owned(), "it was"),
-        many => (format!("{many} processes were"), "they were"),
-    };
-    Some(format!(
-        "{subject} not admitted, or asked too late ({why}): {they} not recorded{remedy}"
-    ))
+    Some(format!("{subject} {what}: {they} not recorded{remedy}"))
 }
 
 #[cfg(test)]
@@ -123,14 +116,20 @@ mod tests {
             for_descriptors: 3,
             ..TurnedAway::default()
         });
-        let line = "3 processes were not admitted, because no descriptor was left: they \
-                    were not recorded; a higher ulimit -n may help";
+        let line = "3 processes got no memory, because no descriptor was left: they were not \
+                    recorded; a higher ulimit -n may help";
         assert_eq!(message(&full), [line]);
         let otherwise = of(TurnedAway {
             otherwise: 1,
             ..TurnedAway::default()
         });
         assert!(!message(&otherwise)[0].contains("ulimit"));
+        let untaken = of(TurnedAway {
+            untaken: 1,
+            ..TurnedAway::default()
+        });
+        let line = &message(&untaken)[0];
+        assert!(line.starts_with("1 process got memory and did not use it"), "{line}");
         assert_eq!(message(&of(TurnedAway::default())), [""; 0]);
     }
 
@@ -145,7 +144,6 @@ mod tests {
             message.starts_with("4 forks could not reach the recorder"),
             "{message}"
         );
-        assert!(!message.contains("--inherit-fd"), "{message}");
         closing.no_doorbell = true;
         let message = closing.unreached().expect("unreached forks");
         assert!(message.contains("--no-bell forbids"), "{message}");

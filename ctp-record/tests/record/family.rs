@@ -280,8 +280,12 @@ fn waits_in_vain(fork: &str) {
     wait_until("the fork has worked", || lab.truth("truth").len() == 2);
     send(Signal::CONT, recorder.id());
     let outcome = lab.outcome(recorder);
-    let reported = "1 process was not admitted, or asked too late";
-    assert!(outcome.stderr.contains(reported), "{}", outcome.stderr);
+    // At what moment the recorder sees that the fork has given up depends on the machine.
+    let causes = ["asked for memory after", "got no memory", "got memory and"];
+    let is_reported = causes.map(|cause| outcome.stderr.contains(&format!("1 process {cause}")));
+    assert!(is_reported.contains(&true), "{}", outcome.stderr);
+    let consequence = ": it was not recorded";
+    assert!(outcome.stderr.contains(consequence), "{}", outcome.stderr);
     assert_eq!(lab.trace().coroutines.len(), 1);
     assert_eq!(lab.trace().end().unrecorded, 1);
 }

@@ -294,7 +294,7 @@ fn forks_beyond_the_recorders_descriptors_are_counted() {
     let missing = 8 - trace.coroutines.len() as u64;
     assert!(0 < missing, "{}", outcome.stderr);
     assert_eq!(trace.end().unrecorded, missing);
-    let reported = "not admitted, because no descriptor was left";
+    let reported = "got no memory, because no descriptor was left";
     assert!(outcome.stderr.contains(reported), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("ulimit -n"), "{}", outcome.stderr);
     assert!(!outcome.stderr.contains("--wait-all"), "{}", outcome.stderr);
