@@ -185,7 +185,8 @@ pub const RULES: &[ProtocolRule] = &[
     rule(
         "extension",
         RuleFunction::Station(owner::extension),
-        "keep base_n <= event_head, the use of the station in the wake word, and an attached owner",
+        "keep base_n <= event_head, the use of the station in the wake word, an attached owner, and \
+         a kind from 0 to 4",
     ),
     rule(
         "generation",

@@ -20,6 +20,10 @@ pub(super) fn is_dead(pair: &ReadingPair<'_>) -> RuleVerdict {
     });
     match (pair.now.raw.is_dead, before) {
         (dead @ 2.., _) => Broken(format!("is_dead is {dead}")),
+        // Words of the next coroutine may be read beside those of this one while the station changes.
+        (0, Some(before)) if before.raw.is_dead == 1 && pair.now.is_still => {
+            Broken("is_dead is 0 again".to_owned())
+        }
         // The earlier reading may have copied the numbers before the death came.
         (_, Some(before)) if before.raw.is_dead == 1 && before.is_still => {
             if before.seqs == pair.now.seqs {

@@ -80,6 +80,11 @@ pub const PLAIN: &[Break] = &[
         "died(&c[i]), usleep(90000), event(&c[i], 1, 0), usleep(90000);\n",
     ),
     (
+        "is_dead",
+        "died(&c[i]);\n",
+        "died(&c[i]), usleep(90000), c[i].station->is_dead = 0, usleep(90000);\n",
+    ),
+    (
         "free bytes",
         "    ring();\n",
         "    s->free_bytes[3] = 9; ring();\n",
