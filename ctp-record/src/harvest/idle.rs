@@ -15,7 +15,7 @@ use super::{Harvest, Outside, Pass, Sink};
 
 /// The result of a scan for idle coroutines.
 #[derive(Debug, Default)]
-pub(crate) struct IdleReport {
+pub struct IdleReport {
     /// Accounts of idle coroutines, and losses that no record states yet. They hold for this moment only
     /// and are not written to the trace.
     pub accounts: Vec<Record>,
@@ -35,7 +35,7 @@ pub(super) struct IdleState {
 impl Harvest {
     /// Reports coroutines that have had no event for `after`. If totals are recorded, also reads the latest
     /// events of such coroutines.
-    pub(crate) fn report_idle(
+    pub fn report_idle(
         &mut self,
         after: Duration,
         region: &Region<'_>,
@@ -58,10 +58,13 @@ impl Harvest {
             if !self.cells[index].is_ours() || self.cells[index].has_ended() {
                 continue;
             }
-            if station.latest_event_ns() <= before_ns && self.has_caught_up(index, &mut pass) {
-                let account = self.changed_account(index, station, &mut pass);
+            // Later events do not count: an account with them would lack them.
+            let head = station.event_head();
+            let is_idle = station.latest_event_ns() <= before_ns;
+            if is_idle && self.has_caught_up(index, head, &mut pass) {
+                let account = self.changed_account(index, (station, head), &mut pass);
                 found.accounts.extend(account);
-            } else if station.event_head() != self.cells[index].next_n() {
+            } else if head != self.cells[index].next_n() {
                 found.moving.push(self.cells[index].coroutine);
             }
         }
@@ -69,8 +72,7 @@ impl Harvest {
     }
 
     /// Whether every event of the coroutine is recorded. In a summary, reads and records the rest first.
-    fn has_caught_up(&mut self, index: usize, pass: &mut Pass<'_>) -> bool {
-        let head = pass.region.stations[index].event_head();
+    fn has_caught_up(&mut self, index: usize, head: u64, pass: &mut Pass<'_>) -> bool {
         if self.cells[index].next_n() != head && self.records_totals(index) {
             self.drain(index, pass);
             self.emit_totals(index, pass);
@@ -82,7 +84,7 @@ impl Harvest {
     fn changed_account(
         &mut self,
         index: usize,
-        station: &Station,
+        (station, head): (&Station, u64),
         pass: &mut Pass<'_>,
     ) -> Option<Record> {
         let wakers = self.cells[index].wakers(station);
@@ -96,11 +98,8 @@ impl Harvest {
         };
         let before = std::mem::replace(&mut self.idle_states[index], state);
         (before != state).then(|| {
-            let mut event_counts = self.event_counts_of(
-                &self.cells[index],
-                (station, station.event_head()),
-                pass.region,
-            );
+            let mut event_counts =
+                self.event_counts_of(&self.cells[index], (station, head), pass.region);
             event_counts.wakers = wakers;
             Record::EventCounts(event_counts)
         })

@@ -12,10 +12,12 @@ use super::{Harvest, convert};
 
 /// A run that has not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LongRun {
+pub struct LongRun {
+    /// The coroutine that runs.
     pub coroutine: CoroutineId,
+    /// Its process.
     pub process: ProcessId,
-    /// The time at which it began.
+    /// When the run began.
     pub since: Nanos,
 }
 
@@ -30,7 +32,7 @@ pub(super) struct LatestEvent<'h> {
 impl Harvest {
     /// The run of this station's coroutine, if the coroutine has run at least since `before_ns` of the
     /// program's monotonic clock. Coroutines of v1 peers are left out.
-    pub(crate) fn long_run(
+    pub fn long_run(
         &self,
         index: usize,
         region: &Region<'_>,
@@ -82,8 +84,10 @@ impl Harvest {
         let Fetched::Whole(epoch) = cell.dialect().fetch(station, latest) else {
             return None;
         };
+        // The coroutine may have had an event since its latest time was read.
+        let is_old = epoch.timestamp <= before_ns;
         let is_same_coroutine = epoch.generation == cell.generation();
-        is_same_coroutine.then(|| LatestEvent {
+        (is_same_coroutine && is_old).then(|| LatestEvent {
             cell,
             station,
             kind: convert::kind_of_slot(&epoch, ProbeKind::Ours),

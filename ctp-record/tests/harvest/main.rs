@@ -4,6 +4,7 @@
 mod chains;
 mod damaged_memory;
 mod flight;
+mod idle;
 mod interrupted_notes;
 mod interrupted_updates;
 mod jumps;

@@ -7,10 +7,13 @@
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+use std::time::Duration;
 
 use ctp_nostd::aggregate::Bins;
 use ctp_nostd::{Coroutine, Memory, Platform, Probe, Region};
-use ctp_record::harvest::{Harvest, Outside, Sink, StationProcess, Totals, TraceNumbers};
+use ctp_record::harvest::{
+    Harvest, IdleReport, LongRun, Outside, Sink, StationProcess, Totals, TraceNumbers,
+};
 use ctp_record::pace::PassOutcome;
 use ctp_trace::record::{Birth, Event, EventCounts, Nanos, ProcessId, Record};
 
@@ -184,6 +187,18 @@ impl TestMemory {
         self.harvest
             .finish(&region, &mut self.outside, &mut self.sink);
         std::mem::take(&mut self.sink.0)
+    }
+
+    /// Reports coroutines that have had no event for `after`.
+    pub fn report_idle(&mut self, after: Duration, sink: &mut dyn Sink) -> IdleReport {
+        let region = self.region();
+        self.harvest
+            .report_idle(after, &region, &mut self.outside, sink)
+    }
+
+    /// The run of a station's coroutine, if it has run at least since `before_ns`.
+    pub fn long_run(&self, station: usize, before_ns: u64) -> Option<LongRun> {
+        self.harvest.long_run(station, &self.region(), before_ns)
     }
 
     pub fn totals(&self) -> Totals {
