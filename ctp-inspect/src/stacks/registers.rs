@@ -117,6 +117,11 @@ impl Registers {
         self.others.get(usize::from(register.0)).copied().flatten()
     }
 
+    /// The known values of all general registers.
+    pub fn values(&self) -> impl Iterator<Item = u64> {
+        self.others.iter().copied().flatten()
+    }
+
     /// Makes the value of a register known, or unknown. Numbers of other registers are ignored.
     pub fn set(&mut self, register: Register, value: Option<u64>) {
         if let Some(place) = self.others.get_mut(usize::from(register.0)) {
