@@ -17,15 +17,17 @@ use crate::types::StaticVariable;
 pub struct BoxedFuture {
     /// Whether the future was never polled, waits, or has ended.
     pub state: BoxedState,
-    /// What the future waits for and holds. The wakers are those of an unknown owner, so none are listed.
+    /// What the future waits for and holds. Has no wakers: which task they wake is not known.
     pub awaits: TaskAwaits,
 }
 
 /// How far a boxed future has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BoxedState {
-    /// The future waits, or its type has no known state.
+    /// The future changes all the time, or its type is unknown or has no known state.
     #[default]
+    Unknown,
+    /// The future waits.
     Suspended,
     /// The future was never polled.
     NotStarted,
@@ -44,12 +46,13 @@ impl AwaitReader {
         self.types.static_at(target, address)
     }
 
-    /// Whether the memory at `address` can be a future of the type with this vtable. This is usually false for memory
-    /// that was freed and reused, and true if the type is unknown.
+    /// Whether the memory at `address` can be a future of the type with this vtable. Returns false for most memory that
+    /// was freed and reused, and true if the type is unknown.
     pub fn may_be_future(&self, target: &dyn Target, address: u64, vtable: u64) -> bool {
         let Some(of) = self.types.of_vtable(target, vtable) else {
             return true;
         };
+        // The future may change during a reading.
         (0..MAX_READINGS).any(|_| {
             let pages = Pages::of(target, &self.pages);
             is_plausible(&self.view(&pages), TypedValue { of, address })
@@ -58,35 +61,41 @@ impl AwaitReader {
 
     /// Reads the boxed future with this address and vtable. `tasks` returns the task with its header at an address.
     ///
-    /// The result has only a gap if the type of the future is unknown or ambiguous, or if the future keeps changing.
+    /// If the type of the future is unknown or ambiguous, the result has a gap and nothing else. If the future keeps
+    /// changing, the result has a gap and the name.
     pub fn read_boxed(
         &self,
         (address, vtable): (u64, u64),
         target: &dyn Target,
         tasks: &dyn Fn(u64) -> Option<TaskId>,
     ) -> BoxedFuture {
-        let Some(of) = self.types.of_vtable(target, vtable) else {
+        let Some(type_ref) = self.types.of_vtable(target, vtable) else {
             return BoxedFuture {
-                awaits: TaskAwaits::gap("the vtable of a boxed future is that of several types"),
+                awaits: TaskAwaits::gap(
+                    "the type of a boxed future is unknown, or several types share its vtable",
+                ),
                 ..BoxedFuture::default()
             };
         };
-        let future = TypedValue { of, address };
+        let future = TypedValue {
+            of: type_ref,
+            address,
+        };
         for _ in 0..MAX_READINGS {
             let pages = Pages::of(target, &self.pages);
             let view = self.view(&pages);
-            let state = state(&view, future);
+            let state = state_of(&view, future);
             let mut awaits = self.walk(&view, future, (WakerOwner::Unknown, None), tasks);
             awaits.wakers.clear();
-            let size = view.layout(future).map_or(0, |of| of.size);
+            let size = view.layout(future).map_or(0, |layout| layout.size);
             if pages.is_unchanged(address, size) {
                 return BoxedFuture { state, awaits };
             }
         }
-        let of = self.types.layout(of);
+        let layout = self.types.layout(type_ref);
         BoxedFuture {
             awaits: TaskAwaits {
-                name: of.map_or_else(String::new, |of| shown(&of)),
+                name: layout.map_or_else(String::new, |layout| shown(&layout)),
                 ..TaskAwaits::gap("a boxed future changed while it was read")
             },
             ..BoxedFuture::default()
@@ -95,16 +104,18 @@ impl AwaitReader {
 }
 
 /// The state of a future: that of the async function or block that it is, or that it wraps.
-fn state(view: &TargetView<'_>, future: TypedValue) -> BoxedState {
-    match body(view, future).and_then(|body| view.variant_name(body)) {
-        Some((name, _)) if name == "Unresumed" => BoxedState::NotStarted,
-        Some((name, _)) if name == "Returned" || name == "Panicked" => BoxedState::Finished,
-        _ => BoxedState::Suspended,
+fn state_of(view: &TargetView<'_>, future: TypedValue) -> BoxedState {
+    let state = body_of(view, future).and_then(|body| view.variant_name(body));
+    match state.as_ref().map(|(name, _)| name.as_str()) {
+        Some("Unresumed") => BoxedState::NotStarted,
+        Some("Returned" | "Panicked") => BoxedState::Finished,
+        Some(name) if name.starts_with("Suspend") => BoxedState::Suspended,
+        _ => BoxedState::Unknown,
     }
 }
 
 /// The body of the async function or block that a future is, or that it wraps.
-fn body(view: &TargetView<'_>, future: TypedValue) -> Option<TypedValue> {
+fn body_of(view: &TargetView<'_>, future: TypedValue) -> Option<TypedValue> {
     let mut next = view.unwrapped(future);
     for _ in 0..MAX_WRAPPERS {
         let layout = view.layout(next)?;

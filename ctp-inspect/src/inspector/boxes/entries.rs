@@ -133,7 +133,7 @@ impl Entries {
                 kind: TaskKind::Boxed,
                 address: entry.own.live.address,
                 name: awaits.name,
-                state: state(entry.future.state),
+                state: task_state(entry.future.state),
                 stack: stack(awaits.frames),
                 waits: awaits.waits,
                 holds: awaits.holds,
@@ -192,9 +192,11 @@ fn counted((gap, count): (&str, usize)) -> String {
     format!("{count} boxed {futures}: {gap}")
 }
 
-fn state(state: BoxedState) -> TaskState {
+/// The state of a boxed future as a task. The trace has no unknown state. Idle is no accusation: a future without known
+/// waits gets no bad verdict.
+fn task_state(state: BoxedState) -> TaskState {
     match state {
-        BoxedState::Suspended => TaskState::Idle,
+        BoxedState::Suspended | BoxedState::Unknown => TaskState::Idle,
         BoxedState::NotStarted => TaskState::NotStarted,
         BoxedState::Finished => TaskState::Finished,
     }
