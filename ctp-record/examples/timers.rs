@@ -1,9 +1,11 @@
 //! A target that waits for timers: `timers TRUTH [OFFSET]`.
 //!
-//! TRUTH receives a line for each coroutine: its name, and how many nanoseconds after the start of
-//! its wait the timer is due, by the program's own clock. With OFFSET, the clock of its children
-//! would be that many seconds ahead; its own is unchanged. The program ends while all coroutines
-//! wait.
+//! TRUTH receives a line for each of the four coroutines that wait for a timer: its name, and how
+//! many nanoseconds after the start of its wait the timer is due, by the program's own clock. The
+//! program exits while these wait and a fifth coroutine, `clock`, runs.
+//!
+//! With OFFSET, the program unshares a time namespace for its children, whose clock would be OFFSET
+//! seconds ahead. The program's own clock does not change.
 #![allow(unsafe_code, reason = "asks for a time namespace")]
 
 use std::fs;
@@ -27,20 +29,28 @@ fn main() {
         ("soon", 10 * SECOND_NS),
         ("late", 3_600 * SECOND_NS),
     ] {
-        let task = Task::born(name);
-        task.run();
-        task.suspend(Wait::timer(now_ns().saturating_add_signed(due_ns)));
+        wait_for_timer(name, || Wait::timer(now_ns().saturating_add_signed(due_ns)));
         truth += &format!("{name} {due_ns}\n");
-        std::mem::forget(task);
     }
-    let task = Task::born("in-an-hour");
-    task.run();
-    task.suspend(Wait::timer_in(Duration::from_secs(3_600)));
+    wait_for_timer("in-an-hour", || Wait::timer_in(Duration::from_secs(3_600)));
     truth += &format!("in-an-hour {}\n", 3_600 * SECOND_NS);
-    std::mem::forget(task);
     fs::write(&arguments[0], truth).expect("can be written");
-    // So that what is overdue is so by the clock of the recorder, too. However busy the machine is, the
-    // events of this coroutine show how long the program lived.
+    run_clock();
+    std::process::exit(0);
+}
+
+/// Begins a wait that lasts until the program exits.
+fn wait_for_timer(name: &str, timer: impl FnOnce() -> Wait) {
+    let task = Task::born(name);
+    task.run();
+    task.suspend(timer());
+    // A drop would record the end of the coroutine.
+    std::mem::forget(task);
+}
+
+/// Lives for 300 ms, so that the overdue timer exceeds the threshold on the recorder's clock too. The
+/// events of `clock` show how long the program lived, even on a busy machine.
+fn run_clock() {
     let clock = Task::born("clock");
     for _ in 0..10 {
         clock.run();
@@ -48,18 +58,18 @@ fn main() {
         std::thread::sleep(TICK);
     }
     clock.run();
-    std::process::exit(0);
+    std::mem::forget(clock);
 }
 
 fn set_offset(offset: &str) {
     // SAFETY: changes only the namespace of future children, and there are none.
     let unshared = unsafe { libc::unshare(libc::CLONE_NEWTIME) };
-    assert_eq!(unshared, 0, "is root");
+    assert_eq!(unshared, 0, "needs root");
     let line = format!("monotonic {offset} 0\n");
     fs::write("/proc/self/timens_offsets", line).expect("no child is there yet");
 }
 
 fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    now.tv_sec as u64 * SECOND_NS as u64 + now.tv_nsec as u64
 }
