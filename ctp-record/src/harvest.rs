@@ -18,6 +18,7 @@ pub(crate) mod image;
 mod jump;
 mod lanes;
 mod latest;
+mod latest_event;
 mod long_runs;
 mod outside;
 mod pass;

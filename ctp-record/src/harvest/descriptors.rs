@@ -4,7 +4,8 @@ use ctp_nostd::Region;
 use ctp_trace::record::{CoroutineId, EventKind, Nanos, ProcessId, WaitKind};
 use ctp_trace::verdict::wakes_since;
 
-use super::long_runs::LatestEvent;
+use super::cell::StationCell;
+use super::latest_event::LatestEvent;
 use super::{Harvest, convert};
 
 /// A wait for a descriptor that has not been ended by a wake.
@@ -21,21 +22,25 @@ pub(crate) struct DescriptorWait {
 }
 
 impl Harvest {
-    /// The wait of this station's coroutine, if the coroutine has waited for a descriptor at least since
-    /// `before_ns` of the program's monotonic clock.
+    /// Whether this station's coroutine may wait for a descriptor. See [`may_be`](Self::may_be).
+    pub(crate) fn may_wait_for_descriptor(&self, index: usize) -> bool {
+        self.may_be(index, StationCell::may_wait_for_descriptor)
+    }
+
+    /// The wait of this station's coroutine, if the coroutine has waited for a descriptor at least since `until_ns` of the
+    /// program's monotonic clock.
     pub(crate) fn descriptor_wait(
         &self,
         index: usize,
         region: &Region<'_>,
-        before_ns: u64,
+        until_ns: u64,
     ) -> Option<DescriptorWait> {
-        let latest = self.latest_event_before(index, region, before_ns)?;
         let LatestEvent {
             cell,
             station,
+            kind,
             epoch,
-            ..
-        } = latest;
+        } = self.latest_event_until(index, region, until_ns)?;
         let reads = match convert::wait_kind(epoch.tail.wait_kind) {
             WaitKind::Readable => true,
             WaitKind::Writable => false,
@@ -46,7 +51,7 @@ impl Harvest {
             .is_some_and(|identity| identity.records_wakes);
         let wakes = wakes_since(station.wakes().count, epoch.tail.wake_seen);
         let is_woken = records_wakes && wakes != Some(0);
-        let is_suspend = latest.kind == Some(EventKind::Suspend);
+        let is_suspend = kind == Some(EventKind::Suspend);
         (is_suspend && !is_woken).then(|| DescriptorWait {
             coroutine: cell.coroutine,
             process: cell.process,

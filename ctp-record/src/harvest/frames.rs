@@ -14,7 +14,7 @@ impl Harvest {
         region: &Region<'_>,
         process: ProcessId,
     ) -> Option<(u64, CoroutineId)> {
-        let latest = self.latest_event_before(index, region, u64::MAX)?;
+        let latest = self.latest_event_of(index, region)?;
         let is_suspended_there = latest.cell.process == process && latest.epoch.addr != 0;
         is_suspended_there.then_some((latest.epoch.addr, latest.cell.coroutine))
     }

@@ -1,9 +1,8 @@
-//! Reports coroutines that have had no event for long, for those parts of the recorder that judge coroutines
-//! while the program runs. Without a report, an idle coroutine's latest wakes and account are written only at
-//! the end.
+//! Reports coroutines that have had no event for long, for the stuck monitor, which judges coroutines while the program
+//! runs. Without a report, an idle coroutine's latest wakes and account are written only at the end.
 //!
-//! An idle coroutine is reported once, and again after a wake, the loss of a waker, or an excluded event.
-//! So a scan of very many waiting coroutines costs little more than a pass over them.
+//! An idle coroutine is reported once, and again after a wake, the loss of a waker, or an excluded event. So a scan
+//! without news costs one pass over the stations. Coroutines of v1 peers are left out.
 
 use std::time::Duration;
 
@@ -18,9 +17,9 @@ use super::{Harvest, Outside, Pass, Sink};
 pub struct IdleReport {
     /// Accounts of idle coroutines, and losses that no record states yet. They hold for this moment only
     /// and are not written to the trace.
-    pub accounts: Vec<Record>,
-    /// Coroutines that have continued: some of their events are not recorded yet.
-    pub moving: Vec<CoroutineId>,
+    pub records: Vec<Record>,
+    /// Coroutines with events that are not recorded yet.
+    pub with_unread_events: Vec<CoroutineId>,
 }
 
 /// What was last reported of a station's coroutine.
@@ -43,41 +42,51 @@ impl Harvest {
         sink: &mut dyn Sink,
     ) -> IdleReport {
         let mut pass = Pass::over(region, outside, sink);
-        let mut found = IdleReport {
-            accounts: self.pending_losses(region),
-            moving: Vec::new(),
+        let mut report = IdleReport {
+            records: self.pending_losses(region),
+            with_unread_events: Vec::new(),
         };
-        let before_ns = self
-            .horizon
-            .now_ns()
-            .saturating_sub(after.as_nanos() as u64);
+        let now_ns = self.horizon.now_ns();
+        let until_ns = now_ns.saturating_sub(after.as_nanos() as u64);
         self.idle_states
             .resize(self.cells.len(), IdleState::default());
         for index in 0..self.cells.len() {
-            let station = &region.stations[index];
-            if !self.cells[index].is_ours() || self.cells[index].has_ended() {
-                continue;
-            }
-            // Later events do not count: an account with them would lack them.
-            let head = station.event_head();
-            let is_idle = station.latest_event_ns() <= before_ns;
-            if is_idle && self.has_caught_up(index, head, &mut pass) {
-                let account = self.changed_account(index, (station, head), &mut pass);
-                found.accounts.extend(account);
-            } else if head != self.cells[index].next_n() {
-                found.moving.push(self.cells[index].coroutine);
+            let cell = &self.cells[index];
+            if cell.is_ours() && !cell.has_ended() {
+                self.report_if_idle(index, until_ns, &mut pass, &mut report);
             }
         }
-        found
+        report
     }
 
-    /// Whether every event of the coroutine is recorded. In a summary, reads and records the rest first.
-    fn has_caught_up(&mut self, index: usize, head: u64, pass: &mut Pass<'_>) -> bool {
+    /// Reports the coroutine of a station if its latest event is no later than `until_ns`.
+    fn report_if_idle(
+        &mut self,
+        index: usize,
+        until_ns: u64,
+        pass: &mut Pass<'_>,
+        report: &mut IdleReport,
+    ) {
+        let station = &pass.region.stations[index];
+        // Later events do not count: an account with them would lack them.
+        let head = station.event_head();
+        let is_idle = station.latest_event_ns() <= until_ns;
+        if is_idle && self.catch_up(index, head, pass) {
+            let account = self.changed_account(index, (station, head), pass);
+            report.records.extend(account);
+        } else if head != self.cells[index].next_n() {
+            report.with_unread_events.push(self.cells[index].coroutine);
+        }
+    }
+
+    /// In a summary, reads and records the unread events. Returns whether exactly the events before `head` are recorded.
+    fn catch_up(&mut self, index: usize, head: u64, pass: &mut Pass<'_>) -> bool {
         if self.cells[index].next_n() != head && self.records_totals(index) {
             self.drain(index, pass);
             self.emit_totals(index, pass);
         }
-        self.cells[index].is_ours() && self.cells[index].next_n() == head
+        let cell = &self.cells[index];
+        cell.is_ours() && cell.next_n() == head
     }
 
     /// The coroutine's account, unless it equals the last report.
@@ -87,6 +96,7 @@ impl Harvest {
         (station, head): (&Station, u64),
         pass: &mut Pass<'_>,
     ) -> Option<Record> {
+        // Read before the wakes: the last waker may be called and dropped meanwhile.
         let wakers = self.cells[index].wakers(station);
         self.emit_station_state(index, station, false, pass);
         let cell = &self.cells[index];
@@ -100,6 +110,7 @@ impl Harvest {
         (before != state).then(|| {
             let mut event_counts =
                 self.event_counts_of(&self.cells[index], (station, head), pass.region);
+            // The account must equal the state that was noted.
             event_counts.wakers = wakers;
             Record::EventCounts(event_counts)
         })

@@ -32,7 +32,7 @@ fn event_during_a_scan_is_not_missing_in_the_account() {
     test_memory.pass();
     coroutine.waker().wake();
     let report = test_memory.report_idle(Duration::ZERO, &mut RunsAtWake(&coroutine));
-    let accounts = tallies_in(&report.accounts);
+    let accounts = tallies_in(&report.records);
     let counts = accounts.iter().map(|of| (of.attempted, of.recorded));
     assert_eq!(counts.collect::<Vec<_>>(), [(3, 3)]);
 }

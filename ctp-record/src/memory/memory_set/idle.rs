@@ -22,8 +22,8 @@ impl MemorySet {
             let mut writers = Writers::of(processes, held.only_pid);
             let region = held.memory.region();
             let report = held.harvest.report_idle(after, &region, &mut writers, sink);
-            all.accounts.extend(report.accounts);
-            all.moving.extend(report.moving);
+            all.records.extend(report.records);
+            all.with_unread_events.extend(report.with_unread_events);
         }
         all
     }

@@ -90,26 +90,26 @@ impl Watch {
     /// known about coroutines without recent records.
     pub fn judge(&mut self, at: Nanos, idle_report: IdleReport) -> StuckObservation {
         let begin = processor_time();
-        for account in &idle_report.accounts {
-            self.trace_model.consume(account);
+        for record in &idle_report.records {
+            self.trace_model.consume(record);
         }
         self.trace_model.advance_to(at);
-        let moving: HashSet<CoroutineId> = idle_report.moving.into_iter().collect();
+        let unread: HashSet<CoroutineId> = idle_report.with_unread_events.into_iter().collect();
         let thresholds = self.thresholds.iter();
         let findings = thresholds
-            .map(|threshold| self.findings(*threshold, &moving))
+            .map(|threshold| self.findings(*threshold, &unread))
             .collect();
         let cost = processor_time().saturating_sub(begin);
         StuckObservation { at, findings, cost }
     }
 
-    /// The findings by site, without coroutines that have moved on.
-    fn findings(&self, threshold: Nanos, moving: &HashSet<CoroutineId>) -> Vec<StuckSite> {
+    /// The findings by site, without coroutines that have unread events.
+    fn findings(&self, threshold: Nanos, unread: &HashSet<CoroutineId>) -> Vec<StuckSite> {
         let mut sites: BTreeMap<(SiteId, bool), StuckSite> = BTreeMap::new();
         for (id, judgement) in self.trace_model.judge(threshold) {
             let kept_tid = self.kept_tid(id, &judgement);
             let is_reported = judgement.verdict.is_stuck() || kept_tid.is_some();
-            if is_reported && !moving.contains(&id) {
+            if is_reported && !unread.contains(&id) {
                 let key = (self.site_of(id), kept_tid.is_some());
                 sites.entry(key).or_default().add(&judgement, kept_tid);
             }
