@@ -1,7 +1,7 @@
 //! The rules of the protocol. Each is a small pure function of the observations.
 
+mod identity;
 mod numbers;
-mod owner;
 mod payload;
 mod program;
 
@@ -103,7 +103,7 @@ pub const RULES: &[ProtocolRule] = &[
     ),
     rule(
         "id",
-        RuleFunction::Station(owner::id),
+        RuleFunction::Station(identity::probe_id),
         "store probe_id, not 0, before the first event",
     ),
     rule(
@@ -174,17 +174,17 @@ pub const RULES: &[ProtocolRule] = &[
     ),
     rule(
         "is_dead",
-        RuleFunction::Station(owner::is_dead),
+        RuleFunction::Station(identity::death),
         "store 1 with release after the last event, and write no more",
     ),
     rule(
         "free bytes",
-        RuleFunction::Station(owner::free_bytes),
+        RuleFunction::Station(identity::free_bytes),
         "leave the free bytes zero, without the extension",
     ),
     rule(
         "extension",
-        RuleFunction::Station(owner::extension),
+        RuleFunction::Station(identity::extension),
         "keep base_n <= event_head, the use of the station in the wake word, an attached owner, and \
          a kind from 0 to 4",
     ),
@@ -205,12 +205,12 @@ pub const RULES: &[ProtocolRule] = &[
     ),
     rule(
         "sites",
-        RuleFunction::Station(owner::sites),
+        RuleFunction::Station(identity::sites),
         "store the id of a site, bit 63 set, only once its entry has a key",
     ),
     rule(
         "names",
-        RuleFunction::Station(owner::names),
+        RuleFunction::Station(identity::names),
         "store the id of a name only once its entry has a key",
     ),
     rule(

@@ -10,6 +10,17 @@ use ctp_nostd::slot::{self, Epoch, event_of};
 /// A slot, its number, and a smaller number that it had later.
 pub type Fall = (usize, u64, u64);
 
+/// A byte that plain v1 leaves free, and that is in use.
+#[derive(Clone, Copy, Debug)]
+pub struct FreeByte {
+    /// The name of its word.
+    pub word: &'static str,
+    /// The slot of the word, if it is in a slot.
+    pub slot: Option<usize>,
+    /// The value of the word.
+    pub value: u64,
+}
+
 /// A slot's number, its payload, and its number again.
 type Copy = (u64, Epoch, u64);
 
@@ -33,8 +44,8 @@ pub struct StationReading {
     /// Complete events with their index, ordered by index. In dialect D1 the oldest is left out, and all are left out
     /// if the station changed during the reading.
     pub events: Vec<(u64, Epoch)>,
-    /// The first of the free bytes that is in use: word, slot, value.
-    pub used: Option<(&'static str, Option<usize>, u64)>,
+    /// The first of the free bytes that is in use.
+    pub written_free_byte: Option<FreeByte>,
     /// Events of all coroutines that used the station, as counted by an extended probe.
     pub head: u64,
     /// CLOCK_MONOTONIC, after the reading.
@@ -50,6 +61,7 @@ impl StationReading {
         let raw = station.raw();
         let identity = station.identity();
         let head = station.event_head();
+        let used = station.first_used();
         let seqs_after = station.seqs();
         let is_still = seqs_after == seqs && station.raw() == raw;
         let mut events = events_of(&copies, dialect);
@@ -66,7 +78,7 @@ impl StationReading {
             fell: fall_in(&seqs, &copies, &seqs_after),
             is_still,
             events,
-            used: station.first_used(),
+            written_free_byte: used.map(|(word, slot, value)| FreeByte { word, slot, value }),
             head,
             now_ns: now_ns(),
         }
