@@ -1,12 +1,13 @@
-//! Finds the thread that received a fatal signal, by an announcement of the kernel.
+//! Finds the thread that received a fatal signal.
 //!
-//! The kernel announces on its process connector each thread that is about to dump core, before the process ends and
-//! even if no core is written. The program is not involved: no tracing, no signal handler. Only core dumps are
-//! subscribed to, so that starts and ends of processes on a busy machine cause no messages. This requires Linux 6.6.
-//! On an older kernel, or without permission, nothing arrives, and the trace says that the thread is unknown.
+//! The kernel reports each thread that is about to dump core on the process connector (netlink), even if no core file
+//! is written. The program is not involved: no tracing, no signal handler. Only core dumps are subscribed to, so that
+//! starts and ends of processes on a busy machine cause no messages. This requires Linux 6.6. On an older kernel, or
+//! without permission, no message arrives, and the trace says that the thread is unknown.
 
 mod message;
 
+use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
@@ -18,31 +19,32 @@ pub use message::CrashedThread;
 
 /// Listens for crashes.
 #[derive(Debug)]
-pub struct Crashes {
+pub struct CrashListener {
     /// The socket of the subscription. `None` if subscribing failed.
     socket: Option<OwnedFd>,
-    /// The latest crashes on the machine, in the order of their announcements.
-    latest: Vec<CrashedThread>,
+    /// The latest crashes on the machine, in the order of their messages.
+    latest: VecDeque<CrashedThread>,
 }
 
-/// The kernel's own address, and the group of the connector's process events.
+/// The kernel's own address.
 const KERNEL: u32 = 0;
-const PROCESS_EVENTS: u32 = 1;
+/// The group of the connector's process events.
+const PROCESS_EVENTS_GROUP: u32 = 1;
 /// How many crashes are remembered, of any process on the machine. Older crashes are forgotten.
 const MAX_KEPT: usize = 4096;
 /// Maximum number of messages read in a call, to bound its time.
 const MAX_AT_ONCE: usize = 256;
 
-impl Crashes {
+impl CrashListener {
     /// Subscribes to crashes, if the kernel allows it.
     pub fn listen() -> Self {
-        Crashes {
+        CrashListener {
             socket: subscribe().ok(),
-            latest: Vec::new(),
+            latest: VecDeque::new(),
         }
     }
 
-    /// Reads the announcements since the last call.
+    /// Reads pending messages, at most `MAX_AT_ONCE`.
     pub fn read_pending(&mut self) {
         let Some(socket) = &self.socket else { return };
         let mut buffer = [0; 512];
@@ -50,22 +52,25 @@ impl Crashes {
             match recvfrom(socket, &mut buffer[..], RecvFlags::DONTWAIT) {
                 Ok((length, _, from)) => {
                     let from = from.and_then(|from| SocketAddrNetlink::try_from(from).ok());
-                    let is_genuine = from.is_some_and(|from| from.pid() == KERNEL);
-                    let crash = message::crash(&buffer[..length.min(buffer.len())]);
-                    self.latest.extend(crash.filter(|_| is_genuine));
-                    let excess = self.latest.len().saturating_sub(MAX_KEPT);
-                    self.latest.drain(..excess);
+                    if from.is_some_and(|from| from.pid() == KERNEL) {
+                        let bytes = &buffer[..length.min(buffer.len())];
+                        self.latest.extend(message::crash(bytes));
+                    }
+                    if MAX_KEPT < self.latest.len() {
+                        self.latest.pop_front();
+                    }
                 }
-                // Some messages were dropped because the buffer was full.
-                Err(Errno::NOBUFS | Errno::INTR) => {}
+                // The kernel dropped messages because the buffer was full. Later messages can still be read.
+                Err(Errno::NOBUFS) => {}
+                Err(Errno::INTR) => {}
                 Err(_) => return,
             }
         }
     }
 
-    /// The id of the thread that crashed last, in a process for which `requested` returns true.
-    pub fn latest_in(&self, requested: impl Fn(u32) -> bool) -> Option<u32> {
-        let crash = self.latest.iter().rfind(|crash| requested(crash.process));
+    /// The id of the thread that crashed last, in a process for which `is_wanted` returns true.
+    pub fn latest_in(&self, is_wanted: impl Fn(u32) -> bool) -> Option<u32> {
+        let crash = self.latest.iter().rfind(|crash| is_wanted(crash.process));
         crash.map(|crash| crash.thread)
     }
 }
@@ -77,7 +82,7 @@ fn subscribe() -> Result<OwnedFd, Errno> {
         SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
         Some(netlink::CONNECTOR),
     )?;
-    bind(&socket, &SocketAddrNetlink::new(0, PROCESS_EVENTS))?;
+    bind(&socket, &SocketAddrNetlink::new(0, PROCESS_EVENTS_GROUP))?;
     let kernel = SocketAddrNetlink::new(KERNEL, 0);
     sendto(
         &socket,

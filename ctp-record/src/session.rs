@@ -32,7 +32,7 @@ use crate::connect::alarms::Alarms;
 use crate::connect::rendezvous::Rendezvous;
 use crate::connect::turned_away::TurnedAway;
 use crate::control::control_server::ControlServer;
-use crate::crash::Crashes;
+use crate::crash::CrashListener;
 use crate::flight::SnapshotInput;
 use crate::harvest::Sink as _;
 use crate::launch::signals::Signals;
@@ -82,7 +82,7 @@ pub struct Session<'s> {
     /// The recorded processes.
     pub processes: Processes,
     /// Crashes reported by the kernel.
-    pub crashes: Crashes,
+    pub crashes: CrashListener,
     /// The trace or the flight recorder.
     pub output: Store,
     /// Bytes not written yet.
@@ -263,6 +263,6 @@ impl Session<'_> {
     fn keep_time(&mut self) {
         let headers = self.regions.headers();
         self.calibrator
-            .take_if(|calibrator| !calibrator.keep_right(headers));
+            .take_if(|calibrator| !calibrator.update_if_due(headers));
     }
 }

@@ -17,13 +17,14 @@ const HEADERS_BYTES: usize = NETLINK_HEADER_BYTES + 20;
 /// Type of the last message in a series, also of a single message.
 const DONE: u16 = 3;
 /// Index and value of process events in the connector.
-const PROCESS_EVENTS: [u32; 2] = [1, 1];
+const PROCESS_EVENTS_ID: [u32; 2] = [1, 1];
 /// The request to listen.
 const LISTEN: u32 = 1;
 /// The kind of event for a core dump that is about to start, also as the mask of a subscription.
 const CORE_DUMP: u32 = 0x4000_0000;
-/// Offsets of the thread id and the process id in an event.
+/// Offset of the thread id in an event.
 const THREAD_AT: usize = HEADERS_BYTES + 16;
+/// Offset of the process id.
 const PROCESS_AT: usize = THREAD_AT + 4;
 
 /// A request for announcements of core dumps only. Kernels before 6.6 ignore this request.
@@ -34,7 +35,7 @@ pub fn subscription() -> Vec<u8> {
     message.extend(((HEADERS_BYTES + payload.len()) as u32).to_ne_bytes());
     message.extend(DONE.to_ne_bytes());
     message.resize(NETLINK_HEADER_BYTES, 0);
-    message.extend(PROCESS_EVENTS.map(u32::to_ne_bytes).as_flattened());
+    message.extend(PROCESS_EVENTS_ID.map(u32::to_ne_bytes).as_flattened());
     message.extend([0; 8]); // sequence and acknowledgement
     message.extend((payload.len() as u16).to_ne_bytes());
     message.extend([0; 2]); // flags
@@ -49,7 +50,7 @@ pub fn crash(message: &[u8]) -> Option<CrashedThread> {
         word(message, NETLINK_HEADER_BYTES + 4)?,
     ];
     let what = word(message, HEADERS_BYTES)?;
-    (user == PROCESS_EVENTS && what == CORE_DUMP).then_some(CrashedThread {
+    (user == PROCESS_EVENTS_ID && what == CORE_DUMP).then_some(CrashedThread {
         process: word(message, PROCESS_AT)?,
         thread: word(message, THREAD_AT)?,
     })

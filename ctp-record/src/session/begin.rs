@@ -3,7 +3,7 @@
 use super::{Options, Session, SoFar};
 use crate::cli::config::{Launch, Verbosity};
 use crate::connect::rendezvous::Rendezvous;
-use crate::crash::Crashes;
+use crate::crash::CrashListener;
 use crate::launch::Running;
 use crate::launch::signals::Signals;
 use crate::memory::calibrate::Calibrator;
@@ -39,7 +39,7 @@ pub struct Parts<'s> {
     /// Calibrates the probes' clock.
     pub calibrator: Calibrator,
     /// Crashes reported by the kernel.
-    pub crashes: Crashes,
+    pub crashes: CrashListener,
     /// Where programs connect.
     pub rendezvous: &'s Rendezvous,
     /// The program.

@@ -14,7 +14,7 @@ use crate::closing::final_snapshot;
 use crate::closing::start_and_end::{end_of, recording_of, start_of};
 use crate::closing::{Capacity, ClosingLines, OtherProcesses, write};
 use crate::connect::rendezvous::Rendezvous;
-use crate::crash::Crashes;
+use crate::crash::CrashListener;
 use crate::error::{Error, StartError};
 use crate::flight::Trigger;
 use crate::launch::Prepared;
@@ -128,12 +128,12 @@ fn begin<'r>(
     )?;
     let mut wait = WaitSet::new(rendezvous.listener(), &signals).map_err(Error::Wait)?;
     regions.listen_to(wait.readable_when_happened());
-    let crashes = Crashes::listen();
+    let crashes = CrashListener::listen();
     let prepared = Prepared {
         memory: regions.first(),
         rendezvous,
     };
-    calibrator.draw_first(regions.headers());
+    calibrator.publish_first(regions.headers());
     signals.check_none_ends_wait()?;
     let running = match &target {
         Some((inspect, programs)) => prepared.find(inspect, programs)?,
