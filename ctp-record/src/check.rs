@@ -20,13 +20,15 @@ use ctp_nostd::create::Plan;
 
 use crate::cli::config::Launch;
 use crate::cli::print::print;
-use crate::closing::start_and_end::{recording_of, start_of};
 use crate::connect::rendezvous::Rendezvous;
 use crate::error::{Error, StartError};
 use crate::launch::Prepared;
 use crate::launch::signals::Signals;
 use crate::memory::clock::Clock;
+use crate::memory::description::recording_of;
 use crate::memory::shm::Memory;
+use crate::output::start_and_end::start_record;
+use crate::session::wait;
 use rules::{RULES, RuleVerdict};
 use watch::{File, ProtocolWatch};
 
@@ -40,9 +42,13 @@ const BROKEN: u8 = 3;
 pub fn check(launch: &Launch) -> Result<u8, Error> {
     let clock = Clock::start();
     let plan = Plan::without_lanes(launch.stations);
-    let start = start_of(clock, &launch.command, launch.stations);
-    let memory = Memory::create(plan, &recording_of(&start), launch.inherit_fd)
-        .map_err(|error| StartError::Memory(plan.bytes(), error))?;
+    let start = start_record(clock, &launch.command, launch.stations);
+    let memory = Memory::create(
+        plan,
+        &recording_of(&start, wait::can_fence_programs()),
+        launch.inherit_fd,
+    )
+    .map_err(|error| StartError::Memory(plan.bytes(), error))?;
     // Before anything is created that a signal would leave behind.
     let mut signals = Signals::watch(&[]).map_err(Error::Wait)?;
     let rendezvous = Rendezvous::open().map_err(StartError::Socket)?;

@@ -4,6 +4,7 @@ pub mod cost;
 mod damage;
 mod exit;
 pub mod final_snapshot;
+pub mod finish;
 mod frozen;
 mod laneless;
 mod left_out;
@@ -12,9 +13,7 @@ mod nothing;
 pub mod post_run;
 mod recorded;
 mod refused;
-pub mod start_and_end;
 mod turned_away;
-pub mod write;
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -18,12 +18,12 @@ use rustix::io::Errno;
 
 use crate::cli::config::{Config, HowLong, Inspect, Verbosity};
 use crate::cli::stderr;
-use crate::closing::start_and_end::start_of;
 use crate::error::{Error, InspectError};
 use crate::harvest::Sink;
 use crate::launch::signals::Signals;
 use crate::memory::clock::Clock;
 use crate::output::Output;
+use crate::output::start_and_end::start_record;
 use crate::proc::command_line;
 use crate::proc::processes::Processes;
 use account::Account;
@@ -54,7 +54,7 @@ pub fn record(config: &Config, inspect: &Inspect) -> Result<u8, Error> {
     }
     let mut ids = TraceIds::default();
     first.0.extend(inspect_first(&mut subjects, &mut ids)?);
-    let start = start_of(clock, &command, 0);
+    let start = start_record(clock, &command, 0);
     let mut output = Output::create(&config.output, &start, config.backlog(), None)?;
     output.allow_waiting();
     output.take_place();

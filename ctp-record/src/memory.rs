@@ -3,6 +3,7 @@
 pub mod calibrate;
 pub mod capacity;
 pub mod clock;
+pub mod description;
 pub mod drainer;
 pub mod mapped;
 pub mod memory_set;

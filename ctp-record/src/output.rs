@@ -6,6 +6,7 @@ mod destination;
 pub mod encoder;
 mod location;
 pub mod rate;
+pub mod start_and_end;
 pub mod store;
 pub mod watermark;
 

@@ -26,6 +26,15 @@ impl ClosingLines<'_> {
         }
     }
 
+    /// Whether the program ended by itself, and the recorder did not wait for its descendants.
+    pub(super) fn ended_without_waiting(&self) -> bool {
+        let has_ended = matches!(
+            self.end.how,
+            ExitReason::Exited(_) | ExitReason::Signalled(_)
+        );
+        has_ended && self.processes.program_ended.is_none()
+    }
+
     /// The time of the program's end, and the length of the recording if that was longer.
     fn after(&self) -> String {
         let recorded = seconds(self.end.at.0);

@@ -4,7 +4,7 @@ use ctp_trace::record::{End, ExitReason, Nanos};
 
 use crate::cli::config::{Config, Launch, Verbosity};
 use crate::cli::words::counted;
-use crate::closing::{ClosingLines, SnapshotExtent, Written, write};
+use crate::closing::{ClosingLines, SnapshotExtent, Written, finish};
 use crate::error::TraceError;
 use crate::flight::{SnapshotCounts, WrittenSnapshot};
 use crate::session::recording;
@@ -40,7 +40,7 @@ pub fn finish(
                 unwritten(closing, "the last snapshot could not be written".to_owned())
             }
         };
-        write::say(&closing, config.verbosity);
+        finish::print_closing(&closing, config.verbosity);
     }
     match written? {
         Some(_) => Ok(()),
@@ -83,7 +83,7 @@ fn of_snapshot<'c>(closing: ClosingLines<'c>, snapshot: &WrittenSnapshot) -> Clo
     let assembled = &snapshot.summary;
     let metadata = snapshot.file.metadata().ok();
     ClosingLines {
-        stuck_summary: closing.stuck_summary_of(&snapshot.file, assembled.end.events),
+        stuck_summary: closing.stuck_summary_within_time(&snapshot.file, assembled.end.events),
         written: Written {
             bytes: metadata.map(|metadata| metadata.len()),
             ..closing.written

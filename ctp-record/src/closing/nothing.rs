@@ -37,11 +37,7 @@ impl ClosingLines<'_> {
 
     /// Whether the program ended before some of its descendants, and the recorder did not wait for these.
     fn went_into_the_background(&self) -> bool {
-        let has_ended = matches!(
-            self.end.how,
-            ExitReason::Exited(_) | ExitReason::Signalled(_)
-        );
-        has_ended && self.processes.program_ended.is_none() && !self.processes.survivors.is_empty()
+        self.ended_without_waiting() && !self.processes.survivors.is_empty()
     }
 }
 

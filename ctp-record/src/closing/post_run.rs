@@ -32,7 +32,7 @@ pub struct StuckSummary {
 
 /// Counts the stuck and busy coroutines of a trace of this many events. `None` if reading it back would take too
 /// long or is impossible (a pipe).
-pub fn stuck_summary(trace: &File, events: u64) -> Option<StuckSummary> {
+pub fn read_back(trace: &File, events: u64) -> Option<StuckSummary> {
     let metadata = trace.metadata().ok()?;
     let is_large = MAX_BYTES < metadata.len() || MAX_EVENTS < events;
     if !metadata.is_file() || is_large {
@@ -169,7 +169,7 @@ mod tests {
         };
         let writer = Writer::new(&file, &Start::default()).expect("a writable file");
         writer.finish(&end).expect("a writable file");
-        let message = stuck_summary(&file, 9).expect("a regular file").to_string();
+        let message = read_back(&file, 9).expect("a regular file").to_string();
         let caveat = "nothing looks stuck, but this is uncertain: 9 events that the \
                      trace counts are not in it";
         assert_eq!(message, caveat);

@@ -1,7 +1,5 @@
 //! Closing lines about processes that are missing from the trace, with remedies.
 
-use ctp_trace::record::ExitReason;
-
 use super::ClosingLines;
 use crate::cli::words::grouped;
 
@@ -58,11 +56,7 @@ impl ClosingLines<'_> {
 
     /// Advises `--wait-all` if the program ended by itself and its descendants were not waited for.
     fn how_to_wait(&self, count: u32) -> &'static str {
-        let has_ended = matches!(
-            self.end.how,
-            ExitReason::Exited(_) | ExitReason::Signalled(_)
-        );
-        if !has_ended || self.processes.program_ended.is_some() {
+        if !self.ended_without_waiting() {
             ""
         } else if count == 1 {
             "; --wait-all waits for it"
@@ -87,7 +81,7 @@ mod tests {
     use std::path::Path;
 
     use ctp_nostd::inspect::Counters;
-    use ctp_trace::record::{End, Nanos};
+    use ctp_trace::record::{End, ExitReason, Nanos};
 
     use super::*;
     use crate::closing::OtherProcesses;
@@ -129,7 +123,10 @@ mod tests {
             ..TurnedAway::default()
         });
         let line = &message(&untaken)[0];
-        assert!(line.starts_with("1 process got memory and did not use it"), "{line}");
+        assert!(
+            line.starts_with("1 process got memory and did not use it"),
+            "{line}"
+        );
         assert_eq!(message(&of(TurnedAway::default())), [""; 0]);
     }
 

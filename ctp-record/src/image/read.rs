@@ -6,12 +6,12 @@ use ctp_trace::record::ExitReason;
 use super::{Firmware, first_birth_ns, load};
 use crate::cli::config::{Config, DumpFile, Verbosity};
 use crate::cli::words::shown;
-use crate::closing::start_and_end::{end_of, start_of};
-use crate::closing::{Capacity, ClosingLines, write};
+use crate::closing::{Capacity, ClosingLines, finish};
 use crate::error::{Error, ImageError};
 use crate::harvest::{Harvest, Totals};
 use crate::memory::clock::Clock;
 use crate::output::Output;
+use crate::output::start_and_end::{end_record, start_record};
 
 /// Reads a dump into a trace and prints what is in it.
 ///
@@ -29,7 +29,7 @@ pub fn read(config: &Config, image: &DumpFile) -> Result<u8, Error> {
         monotonic_ns: first_birth_ns(&region),
         ..Clock::start()
     };
-    let start = start_of(zero, &[], region.stations.len() as u32);
+    let start = start_record(zero, &[], region.stations.len() as u32);
     let mut output = Output::create(&config.output, &start, config.backlog(), None)?;
     output.allow_waiting();
     output.take_place();
@@ -37,7 +37,7 @@ pub fn read(config: &Config, image: &DumpFile) -> Result<u8, Error> {
     harvest.finish(&region, &mut firmware, &mut output);
     let counters = region.header.counters();
     let totals = harvest.totals();
-    let end = end_of(totals, harvest.latest(), ExitReason::Image, counters);
+    let end = end_record(totals, harvest.latest(), ExitReason::Image, counters);
     let subject = shown(&image.dump);
     let closing = ClosingLines {
         room: Capacity {
@@ -54,7 +54,7 @@ pub fn read(config: &Config, image: &DumpFile) -> Result<u8, Error> {
         ..ClosingLines::new(subject, &config.output, end, counters)
     };
     let closing = (config.verbosity > Verbosity::Quiet).then_some(closing);
-    write::close(output, &end, closing, config.verbosity)?;
+    finish::finish_trace(output, &end, closing, config.verbosity)?;
     Ok(0)
 }
 

@@ -10,11 +10,11 @@ use super::account::Account;
 use super::{closing, finish, search_paths};
 use crate::cli::config::{Config, Core, Verbosity};
 use crate::cli::stderr;
-use crate::closing::start_and_end::start_of;
 use crate::error::{Error, InspectError};
 use crate::harvest::Sink as _;
 use crate::memory::clock::Clock;
 use crate::output::Output;
+use crate::output::start_and_end::start_record;
 
 /// The only process of a core file.
 const PROCESS: ProcessId = ProcessId(1);
@@ -33,7 +33,7 @@ pub fn record(config: &Config, core: &Core) -> Result<u8, Error> {
         stderr::say(&closing::opening_of_core(&core.file, target.pid(), &name));
     }
     let records = records_of(target, core).map_err(fails)?;
-    let start = start_of(clock, &command, 0);
+    let start = start_record(clock, &command, 0);
     let mut output = Output::create(&config.output, &start, config.backlog(), None)?;
     output.allow_waiting();
     output.take_place();

@@ -12,8 +12,7 @@ use super::memory::{Change, LiveMemory};
 use super::source::{LiveSource, SourceError, while_held};
 use crate::cli::config::{Config, Verbosity};
 use crate::cli::stderr;
-use crate::closing::start_and_end::{end_of, start_of};
-use crate::closing::{Capacity, ClosingLines, write};
+use crate::closing::{Capacity, ClosingLines, finish};
 use crate::error::{Error, LiveError};
 use crate::harvest::{Harvest, Totals};
 use crate::image::{Firmware, first_birth_ns};
@@ -21,6 +20,7 @@ use crate::launch::signals::Signals;
 use crate::memory::clock::Clock;
 use crate::memory::shm::Copy;
 use crate::output::Output;
+use crate::output::start_and_end::{end_record, start_record};
 use crate::session::scheduling_priority::ask_for_little;
 
 /// Before the memory is found, the recorder pauses for this many times as long as it searches.
@@ -171,7 +171,7 @@ impl Recording {
             monotonic_ns: born_ns,
             ..Clock::start()
         };
-        let start = start_of(zero, &[], stations);
+        let start = start_record(zero, &[], stations);
         let mut output = Output::create(&config.output, &start, config.backlog(), None)?;
         output.take_place();
         let now = Instant::now();
@@ -291,7 +291,7 @@ impl Recording {
         });
         last.map_err(|error| LiveError::Source(subject.clone(), error))?;
         let totals = self.harvest.totals();
-        let end = end_of(
+        let end = end_record(
             totals,
             self.end_ns(reason),
             ExitReason::Stopped,
@@ -310,7 +310,12 @@ impl Recording {
             ..ClosingLines::new(subject, &config.output, end, self.counters)
         };
         let closing = (config.verbosity > Verbosity::Quiet).then_some(closing);
-        Ok(write::close(self.output, &end, closing, config.verbosity)?)
+        Ok(finish::finish_trace(
+            self.output,
+            &end,
+            closing,
+            config.verbosity,
+        )?)
     }
 
     /// The end of the recording, on the target's clock: the time of its latest record, and the time since

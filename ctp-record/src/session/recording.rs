@@ -11,8 +11,7 @@ use crate::cli::config::{Config, Inspect, Launch, Verbosity};
 use crate::cli::stderr;
 use crate::closing::cost;
 use crate::closing::final_snapshot;
-use crate::closing::start_and_end::{end_of, recording_of, start_of};
-use crate::closing::{Capacity, ClosingLines, OtherProcesses, write};
+use crate::closing::{Capacity, ClosingLines, OtherProcesses, finish};
 use crate::connect::rendezvous::Rendezvous;
 use crate::crash::CrashListener;
 use crate::error::{Error, StartError};
@@ -24,12 +23,14 @@ use crate::launch::survivors;
 use crate::memory::calibrate::Calibrator;
 use crate::memory::capacity;
 use crate::memory::clock::Clock;
+use crate::memory::description::recording_of;
 use crate::memory::memory_set::MemorySet;
 use crate::monitor::stuck_monitor::{MonitorOptions, StuckMonitor};
 use crate::output;
 use crate::output::backlog::Backlog;
+use crate::output::start_and_end::{end_record, start_record};
 use crate::output::store::Store;
-use crate::session::wait::WaitSet;
+use crate::session::wait::{self, WaitSet};
 use crate::session::{AttachedPrograms, Parts, Session};
 
 /// Runs a recording, from creating the memory and the sockets to printing the closing lines.
@@ -85,7 +86,7 @@ fn record_target(
     let end = End {
         faulting_tid: session.faulting_tid(),
         unrecorded: session.unrecorded(),
-        ..end_of(
+        ..end_record(
             session.regions.totals(),
             at,
             end_reason.exit_reason(),
@@ -98,7 +99,7 @@ fn record_target(
         closing.written.is_out_of_time = end_reason.is_out_of_time();
     }
     if let Store::Trace(output) = session.output {
-        write::close(*output, &end, closing, config.verbosity)?;
+        finish::finish_trace(*output, &end, closing, config.verbosity)?;
     }
     Ok(end_reason.exit_status())
 }
@@ -114,7 +115,7 @@ fn begin<'r>(
 ) -> Result<Session<'r>, Error> {
     let start = Start {
         precise_chains: launch.precise_chains,
-        ..start_of(clock, &launch.command, launch.stations)
+        ..start_record(clock, &launch.command, launch.stations)
     };
     let backlog = config.backlog();
     let regions = regions_of(launch, &start, backlog.clone())?;
@@ -191,7 +192,7 @@ fn regions_of(launch: &Launch, start: &Start, backlog: Backlog) -> Result<Memory
             None if launch.summary => MODE_SUMMARY,
             None => MODE_HISTORY,
         },
-        ..recording_of(start)
+        ..recording_of(start, wait::can_fence_programs())
     };
     let regions = MemorySet::open(plan, recording, launch.inherit_fd, backlog);
     regions.map_err(|error| StartError::Memory(plan.bytes(), error))

@@ -1,18 +1,16 @@
-//! The first and last record of a trace, and the recording's description in shared memory.
+//! The first and last record of a trace.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 
-use ctp_nostd::create::Recording;
 use ctp_nostd::inspect::Counters;
 use ctp_trace::record::{End, ExitReason, Nanos, Start};
 
 use crate::harvest::Totals;
 use crate::memory::clock::Clock;
-use crate::session::wait;
 
-/// The first record of a recording of this command with this capacity.
-pub fn start_of(clock: Clock, command: &[OsString], stations: u32) -> Start {
+/// The [`Start`] record. `stations` is the capacity in coroutines.
+pub fn start_record(clock: Clock, command: &[OsString], stations: u32) -> Start {
     let host = rustix::system::uname();
     Start {
         trace_id: trace_id(clock),
@@ -29,7 +27,7 @@ pub fn start_of(clock: Clock, command: &[OsString], stations: u32) -> Start {
     }
 }
 
-/// An id that differs between recordings: on the same machine by time and process, on other machines by chance.
+/// A random id of 128 bits. Times and process id are hashed in, in case that the random keys repeat.
 fn trace_id(clock: Clock) -> [u8; 16] {
     use std::hash::{BuildHasher as _, RandomState};
     let seed = (clock.realtime_ns, clock.monotonic_ns, std::process::id());
@@ -39,20 +37,9 @@ fn trace_id(clock: Clock) -> [u8; 16] {
     id
 }
 
-/// The description of the recording that programs read.
-pub fn recording_of(start: &Start) -> Recording {
-    Recording {
-        trace_id: start.trace_id,
-        realtime_ns: start.started_unix_ns,
-        monotonic_ns: start.started_monotonic_ns,
-        pid: std::process::id(),
-        barrier: wait::can_fence_programs(),
-        ..Recording::default()
-    }
-}
-
-/// The last record. Its number of unrecorded processes includes only those that counted themselves.
-pub fn end_of(totals: Totals, at: Nanos, how: ExitReason, counters: Counters) -> End {
+/// The [`End`] record. `unrecorded` counts only the forks that found no recorder. `faulting_tid` and `records` are 0. A
+/// caller that knows more replaces these fields.
+pub fn end_record(totals: Totals, at: Nanos, how: ExitReason, counters: Counters) -> End {
     End {
         at,
         how,

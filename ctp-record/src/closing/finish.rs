@@ -12,11 +12,11 @@ use crate::error::TraceError;
 use crate::output::Output;
 use crate::session::processor_limit;
 
-/// Ends the trace and prints the closing lines. In quiet mode nothing is read back.
+/// Ends the trace and prints the closing lines. `closing` is `None` in quiet mode; then the trace is not read back.
 ///
 /// # Errors
 /// The trace could not be completed.
-pub fn close(
+pub fn finish_trace(
     mut output: Output,
     end: &End,
     closing: Option<ClosingLines<'_>>,
@@ -32,24 +32,29 @@ pub fn close(
             // A pipe or a device has no size and cannot be read back.
             let file = metadata.filter(std::fs::Metadata::is_file);
             closing.written.bytes = file.map(|metadata| metadata.len());
-            closing.stuck_summary = closing.stuck_summary(trace);
+            closing.stuck_summary = closing.stuck_summary_of_recording(trace);
         }
-        say(&closing, verbosity);
+        print_closing(&closing, verbosity);
     }
     written.map(drop)
 }
 
+/// Prints the closing lines. Not to be called in quiet mode.
+pub fn print_closing(closing: &ClosingLines<'_>, verbosity: Verbosity) {
+    stderr::say(&closing.text(verbosity == Verbosity::Verbose));
+}
+
 impl ClosingLines<'_> {
     /// The stuck and busy coroutines of a recording. The trace is read only if any coroutine may be stuck.
-    fn stuck_summary(&self, trace: &File) -> Option<StuckSummary> {
+    fn stuck_summary_of_recording(&self, trace: &File) -> Option<StuckSummary> {
         if self.have_all_finished() {
             return Some(StuckSummary::default());
         }
-        self.stuck_summary_of(trace, self.end.events)
+        self.stuck_summary_within_time(trace, self.end.events)
     }
 
-    /// Whether each coroutine ended in a run of its own, and nothing that the trace should have is missing. Such a
-    /// trace has no stuck coroutine, and no gap that may hide one.
+    /// Whether every coroutine was running when it ended, and no data is missing from the trace. Such a trace has no stuck
+    /// coroutine, and no gap that may hide a stuck coroutine.
     fn have_all_finished(&self) -> bool {
         let (end, totals) = (&self.end, &self.totals);
         let missing = [
@@ -69,17 +74,12 @@ impl ClosingLines<'_> {
             && self.written.bytes.is_some()
     }
 
-    /// The stuck and busy coroutines of a trace of this many events, unless there is no time to read it back.
-    pub fn stuck_summary_of(&self, trace: &File, events: u64) -> Option<StuckSummary> {
-        let has_time = !self.written.is_out_of_time && processor_limit::has_time_to_read_back();
-        has_time.then(|| post_run::stuck_summary(trace, events))?
-    }
-}
-
-/// Prints the closing lines, unless only errors are printed.
-pub fn say(closing: &ClosingLines<'_>, verbosity: Verbosity) {
-    if verbosity > Verbosity::Quiet {
-        stderr::say(&closing.text(verbosity == Verbosity::Verbose));
+    /// The stuck and busy coroutines of a trace of this many events. `None` if there is no time to read it back.
+    pub fn stuck_summary_within_time(&self, trace: &File, events: u64) -> Option<StuckSummary> {
+        if self.written.is_out_of_time || !processor_limit::has_time_to_read_back() {
+            return None;
+        }
+        post_run::read_back(trace, events)
     }
 }
 
@@ -94,7 +94,7 @@ mod tests {
     use crate::closing::Written;
     use crate::harvest::Totals;
 
-    /// A recording of four coroutines, of which this many ended in a run of their own.
+    /// A recording of four coroutines. `finished` of them were running when they ended.
     fn closing(finished: u32, lost: u64) -> ClosingLines<'static> {
         let end = End {
             coroutines: 4,
@@ -121,7 +121,8 @@ mod tests {
         let file = tempfile::NamedTempFile::new().expect("a file");
         let unreadable = OpenOptions::new().write(true).open(file.path());
         let unreadable = unreadable.expect("a file that can only be written");
-        let summary = |finished, lost| closing(finished, lost).stuck_summary(&unreadable);
+        let summary =
+            |finished, lost| closing(finished, lost).stuck_summary_of_recording(&unreadable);
         assert_eq!(summary(4, 0), Some(StuckSummary::default()));
         assert_eq!(summary(3, 0), None, "one may be stuck");
         assert_eq!(summary(4, 1), None, "an event of one is missing");
