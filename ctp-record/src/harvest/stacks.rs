@@ -44,7 +44,9 @@ impl Harvest {
         }
         let cell = self.cells.get(index).filter(|cell| cell.is_ours())?;
         let found = SuspendedStack::read(station).ok()?;
-        (found.generation == cell.generation()).then(|| StackWait {
+        // The coroutine may have run and suspended again since its latest time was read.
+        let is_old = found.at_ns <= before_ns;
+        (is_old && found.generation == cell.generation()).then(|| StackWait {
             coroutine: cell.coroutine,
             process: cell.process,
             station: index,
