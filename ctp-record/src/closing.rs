@@ -44,21 +44,21 @@ pub struct ClosingLines<'c> {
     /// What an event costs the program on this machine, if that was measured.
     pub event_cost: Option<Duration>,
     /// The capacity of the recording.
-    pub room: Capacity,
+    pub capacity: Capacity,
     /// Processes other than the program.
     pub processes: OtherProcesses,
     /// The program was not allowed to ring (`--no-bell`).
     pub no_doorbell: bool,
     /// Memories that a program has overwritten.
-    pub damaged: u32,
+    pub damaged_memories: u32,
     /// Totals found in the memories.
     pub totals: Totals,
     /// Number of coroutines of a v1 probe, which keeps no totals.
-    pub foreign: u32,
+    pub v1_coroutines: u32,
     /// The extent of a flight recorder's snapshot.
     pub snapshot: SnapshotExtent,
     /// Which of several memories in a dump was read.
-    pub which: Option<String>,
+    pub chosen_memory: Option<String>,
     /// The counters in the memory.
     pub counters: Counters,
 }
@@ -122,14 +122,14 @@ impl<'c> ClosingLines<'c> {
             written: Written::default(),
             stuck_summary: None,
             event_cost: None,
-            room: Capacity::default(),
+            capacity: Capacity::default(),
             processes: OtherProcesses::default(),
             no_doorbell: false,
-            damaged: 0,
+            damaged_memories: 0,
             totals: Totals::default(),
-            foreign: 0,
+            v1_coroutines: 0,
             snapshot: SnapshotExtent::default(),
-            which: None,
+            chosen_memory: None,
             counters,
         }
     }
@@ -137,7 +137,7 @@ impl<'c> ClosingLines<'c> {
     /// All lines.
     pub fn text(&self, verbose: bool) -> String {
         let mut lines = vec![self.exit_description()];
-        lines.extend(self.which.clone());
+        lines.extend(self.chosen_memory.clone());
         match self.coroutines() {
             0 => {
                 lines.push(self.nothing_attached());
@@ -215,7 +215,12 @@ impl<'c> ClosingLines<'c> {
             self.end.quarantined,
             self.end.unnamed,
             counted(self.totals.lanes.into(), "lane"),
-            size(self.room.backlog.as_ref().map_or(0, Backlog::most_bytes))
+            size(
+                self.capacity
+                    .backlog
+                    .as_ref()
+                    .map_or(0, Backlog::most_bytes)
+            )
         )
     }
 }

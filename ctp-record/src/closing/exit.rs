@@ -18,7 +18,7 @@ impl ClosingLines<'_> {
                 128 + signal
             ),
             ExitReason::Image => format!("read {subject}"),
-            _ if self.room.is_static => {
+            _ if self.capacity.is_static => {
                 format!("recorded {subject} for {}", seconds(self.end.at.0))
             }
             _ if self.processes.program_ended.is_some() => format!("{subject} ended {after}"),

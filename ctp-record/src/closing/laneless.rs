@@ -7,10 +7,13 @@ use crate::cli::words::{counted, grouped};
 impl ClosingLines<'_> {
     pub(super) fn laneless(&self) -> Option<String> {
         let threads = self.counters.laneless;
-        let remedy = self.room.roomier.map_or(String::new(), |(bytes, most)| {
-            let (buffer, most) = (typed(bytes), grouped(most.into()));
-            format!("; with --buffer {buffer} up to {most} threads of a process get one")
-        });
+        let remedy = self
+            .capacity
+            .roomier
+            .map_or(String::new(), |(bytes, most)| {
+                let (buffer, most) = (typed(bytes), grouped(most.into()));
+                format!("; with --buffer {buffer} up to {most} threads of a process get one")
+            });
         if self.has_no_lane() {
             return Some(without_any(threads));
         }
@@ -70,7 +73,7 @@ mod tests {
             "{message}"
         );
         assert!(message.ends_with("passes of the recorder"), "{message}");
-        closing.room.roomier = Some((1 << 20, 5120));
+        closing.capacity.roomier = Some((1 << 20, 5120));
         let message = closing.laneless().expect("threads without a buffer");
         let remedy = "; with --buffer 1M up to 5 120 threads of a process get one";
         assert!(message.ends_with(remedy), "{message}");

@@ -17,7 +17,7 @@ impl ClosingLines<'_> {
     /// from slots.
     pub(super) fn crowded_out(&self) -> Option<String> {
         let records = self.totals.crowded_out;
-        let remedy = match &self.room.backlog {
+        let remedy = match &self.capacity.backlog {
             Some(backlog) if backlog.was_full() => format!(
                 "the backlog of {} was full, too: a larger --backlog would keep longer \
                  bursts, a faster disk more",

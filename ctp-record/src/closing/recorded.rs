@@ -21,7 +21,7 @@ impl ClosingLines<'_> {
         );
         let is_sound = self.totals.doubtful == 0 && !matches!(end.how, ExitReason::Image);
         // The cost of a v1 probe, and on another processor, was not measured.
-        let is_of_our_probe = is_sound && !self.room.is_static && self.foreign == 0;
+        let is_of_our_probe = is_sound && !self.capacity.is_static && self.v1_coroutines == 0;
         if let Some(cost) = self.event_cost
             && is_of_our_probe
             && end.at.0 > 0
@@ -40,7 +40,7 @@ impl ClosingLines<'_> {
         match (self.totals.summed_up, self.snapshot.window) {
             _ if self.written.is_cut => " seen, not all of them written".to_owned(),
             (0, _) => String::new(),
-            _ if self.coroutines() <= self.foreign.into() => format!(
+            _ if self.coroutines() <= self.v1_coroutines.into() => format!(
                 " ({} kept: the latest 8 of each coroutine, since this probe keeps no totals)",
                 grouped(self.end.events)
             ),
@@ -83,7 +83,7 @@ mod tests {
             ..End::default()
         };
         let closing = ClosingLines {
-            foreign: 4,
+            v1_coroutines: 4,
             totals: Totals {
                 summed_up: 9_570,
                 ..Totals::default()
@@ -98,7 +98,7 @@ mod tests {
                    since this probe keeps no totals), 0 lost, 0 refused";
         assert_eq!(closing.what_was_recorded(), own);
         let ours = ClosingLines {
-            foreign: 0,
+            v1_coroutines: 0,
             event_cost: Some(Duration::from_nanos(20)),
             ..closing
         };

@@ -12,12 +12,12 @@ impl ClosingLines<'_> {
         if self.end.refused == 0 {
             return None;
         }
-        let needed = u64::from(self.room.stations) + self.end.refused;
+        let needed = u64::from(self.capacity.stations) + self.end.refused;
         let (places, refused) = (
-            grouped(self.room.stations.into()),
+            grouped(self.capacity.stations.into()),
             grouped(self.end.refused),
         );
-        let remedy = if self.room.is_static {
+        let remedy = if self.capacity.is_static {
             format!("Memory<{needed}>")
         } else if u64::from(MAX_STATIONS) < needed {
             return Some(self.far_too_many());
@@ -33,10 +33,10 @@ impl ClosingLines<'_> {
     fn far_too_many(&self) -> String {
         let mut line = format!(
             "all {} places were taken, and {} refused",
-            grouped(self.room.stations.into()),
+            grouped(self.capacity.stations.into()),
             counted(self.end.refused, "coroutine")
         );
-        if self.room.stations < MAX_STATIONS {
+        if self.capacity.stations < MAX_STATIONS {
             let _ = write!(line, "; -n {MAX_STATIONS} would have kept more of them");
         }
         if self.has_history() {
@@ -70,7 +70,7 @@ mod tests {
                 ..End::default()
             };
             let closing = ClosingLines {
-                room: Capacity {
+                capacity: Capacity {
                     stations,
                     ..Capacity::default()
                 },

@@ -27,20 +27,20 @@ impl Harvest {
         self.may_be(index, StationCell::may_wait_for_descriptor)
     }
 
-    /// The wait of this station's coroutine, if the coroutine has waited for a descriptor at least since `until_ns` of the
+    /// The wait of this station's coroutine, if the coroutine has waited for a descriptor at least since `since_ns` of the
     /// program's monotonic clock.
     pub(crate) fn descriptor_wait(
         &self,
         index: usize,
         region: &Region<'_>,
-        until_ns: u64,
+        since_ns: u64,
     ) -> Option<DescriptorWait> {
         let LatestEvent {
             cell,
             station,
             kind,
             epoch,
-        } = self.latest_event_until(index, region, until_ns)?;
+        } = self.latest_event_until(index, region, since_ns)?;
         let reads = match convert::wait_kind(epoch.tail.wait_kind) {
             WaitKind::Readable => true,
             WaitKind::Writable => false,

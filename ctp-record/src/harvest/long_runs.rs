@@ -18,10 +18,10 @@ pub struct LongRun {
 }
 
 impl Harvest {
-    /// The run of this station's coroutine, if the coroutine has run at least since `until_ns` of the program's monotonic
+    /// The run of this station's coroutine, if the coroutine has run at least since `since_ns` of the program's monotonic
     /// clock. Coroutines of v1 peers are left out.
-    pub fn long_run(&self, index: usize, region: &Region<'_>, until_ns: u64) -> Option<LongRun> {
-        let latest = self.latest_event_until(index, region, until_ns)?;
+    pub fn long_run(&self, index: usize, region: &Region<'_>, since_ns: u64) -> Option<LongRun> {
+        let latest = self.latest_event_until(index, region, since_ns)?;
         let is_run = latest.kind == Some(EventKind::Run);
         is_run.then(|| LongRun {
             coroutine: latest.cell.coroutine,

@@ -31,21 +31,21 @@ impl StackWait {
 
 impl Harvest {
     /// The wait of this station's coroutine, if the coroutine waits on a stack of its own at least since
-    /// `before_ns` of the program's monotonic clock.
+    /// `since_ns` of the program's monotonic clock.
     pub(crate) fn stack_wait(
         &self,
         index: usize,
         region: &Region<'_>,
-        before_ns: u64,
+        since_ns: u64,
     ) -> Option<StackWait> {
         let station = region.stations.get(index)?;
-        if !station.has_position() || before_ns < station.latest_event_ns() {
+        if !station.has_position() || since_ns < station.latest_event_ns() {
             return None;
         }
         let cell = self.cells.get(index).filter(|cell| cell.is_ours())?;
         let found = SuspendedStack::read(station).ok()?;
         // The coroutine may have run and suspended again since its latest time was read.
-        let is_old = found.at_ns <= before_ns;
+        let is_old = found.at_ns <= since_ns;
         (is_old && found.generation == cell.generation()).then(|| StackWait {
             coroutine: cell.coroutine,
             process: cell.process,

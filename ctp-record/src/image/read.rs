@@ -40,7 +40,7 @@ pub fn read(config: &Config, image: &DumpFile) -> Result<u8, Error> {
     let end = end_record(totals, harvest.latest(), ExitReason::Image, counters);
     let subject = shown(&image.dump);
     let closing = ClosingLines {
-        room: Capacity {
+        capacity: Capacity {
             stations: region.stations.len() as u32,
             is_static: true,
             ..Capacity::default()
@@ -50,7 +50,7 @@ pub fn read(config: &Config, image: &DumpFile) -> Result<u8, Error> {
             summed_up: totals.summed_up,
             ..Totals::default()
         },
-        which: found.which,
+        chosen_memory: found.which,
         ..ClosingLines::new(subject, &config.output, end, counters)
     };
     let closing = (config.verbosity > Verbosity::Quiet).then_some(closing);

@@ -298,7 +298,7 @@ impl Recording {
             self.counters,
         );
         let closing = ClosingLines {
-            room: Capacity {
+            capacity: Capacity {
                 stations: self.stations,
                 is_static: true,
                 ..Capacity::default()

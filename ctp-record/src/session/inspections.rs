@@ -37,15 +37,15 @@ impl Session<'_> {
 
     fn scan_for_long_runs(&mut self) {
         let begin = processor_time();
-        let before_ns = time_before(LONG);
+        let since_ns = time_before(LONG);
         let (regions, inspections) = (&self.regions, &mut self.inspections);
         inspections
             .runs
-            .retain(|(place, run)| regions.long_run(*place, before_ns) == Some(*run));
+            .retain(|(place, run)| regions.long_run(*place, since_ns) == Some(*run));
         let room = MAX_RUNS - inspections.runs.len();
         let cursor = &mut inspections.cursor;
         let mut found = regions.next_found(cursor, MAX_STATIONS, room, |place| {
-            regions.long_run(place, before_ns)
+            regions.long_run(place, since_ns)
         });
         found.retain(|run| !inspections.runs.contains(run));
         inspections.scanned(found, processor_time().saturating_sub(begin));

@@ -30,11 +30,11 @@ impl Session<'_> {
         let begin = processor_time();
         let waits = self.waits_to_observe();
         let (regions, processes, clock) = (&self.regions, &self.processes, &self.clock);
-        let before_ns = time_before(LONG);
+        let since_ns = time_before(LONG);
         let looks = self.observations.observe(
             waits,
             |process| processes.pid_of(process),
-            |place, wait| regions.descriptor_wait(place, before_ns) == Some(*wait),
+            |place, wait| regions.descriptor_wait(place, since_ns) == Some(*wait),
             || clock.now(),
         );
         for look in looks {
@@ -109,14 +109,14 @@ impl Session<'_> {
 
     /// The waits with remarkable findings, and the next waits in turn.
     fn waits_to_observe(&mut self) -> Vec<(StationPlace, DescriptorWait)> {
-        let (regions, before_ns) = (&self.regions, time_before(LONG));
+        let (regions, since_ns) = (&self.regions, time_before(LONG));
         let suspects = self.observations.suspects().into_iter().take(MAX_WAITS);
         let waits =
-            suspects.filter_map(|place| Some((place, regions.descriptor_wait(place, before_ns)?)));
+            suspects.filter_map(|place| Some((place, regions.descriptor_wait(place, since_ns)?)));
         let mut waits: Vec<_> = waits.collect();
         let cursor = &mut self.observations.cursor;
         let mut others = regions.next_found(cursor, MAX_STATIONS, MAX_WAITS, |place| {
-            regions.descriptor_wait(place, before_ns)
+            regions.descriptor_wait(place, since_ns)
         });
         others.retain(|(place, _)| waits.iter().all(|(suspect, _)| suspect != place));
         waits.append(&mut others);

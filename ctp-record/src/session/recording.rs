@@ -231,7 +231,7 @@ pub fn closing_of<'c>(
     let regions = &session.regions;
     ClosingLines {
         event_cost: cost::of_event(regions.first().region().header),
-        room: Capacity {
+        capacity: Capacity {
             is_static: false,
             stations: launch.stations,
             roomier: roomier(regions),
@@ -247,9 +247,9 @@ pub fn closing_of<'c>(
             turned_away: session.turned_away(),
         },
         no_doorbell: launch.no_doorbell,
-        damaged: regions.damaged(),
+        damaged_memories: regions.damaged(),
         totals: regions.totals(),
-        foreign: regions.foreign(),
+        v1_coroutines: regions.foreign(),
         ..ClosingLines::new(launch.name(), &config.output, end, regions.counters())
     }
 }

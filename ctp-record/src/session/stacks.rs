@@ -35,9 +35,9 @@ impl Session<'_> {
         }
         let begin = processor_time();
         let scans = &mut self.inspections.stack_scans;
-        let (regions, before_ns) = (&self.regions, time_before(LONG));
+        let (regions, since_ns) = (&self.regions, time_before(LONG));
         let found = regions.next_found(&mut scans.cursor, MAX_STATIONS, MAX_FOUND, |place| {
-            regions.stack_wait(place, before_ns)
+            regions.stack_wait(place, since_ns)
         });
         let found = found.into_iter().map(|(_, place)| place).collect();
         let new = scans.take_unread(found);
@@ -50,9 +50,9 @@ impl Session<'_> {
         if self.output.flight().is_some() {
             return;
         }
-        let (regions, before_ns) = (&self.regions, time_before(length));
+        let (regions, since_ns) = (&self.regions, time_before(length));
         let found = regions.next_found(&mut (0, 0), usize::MAX, MAX_FOUND, |place| {
-            regions.stack_wait(place, before_ns)
+            regions.stack_wait(place, since_ns)
         });
         let found = found.into_iter().map(|(_, place)| place).collect();
         let new = self.inspections.stack_scans.take_unread(found);

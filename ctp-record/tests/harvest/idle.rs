@@ -43,11 +43,11 @@ fn run_that_began_during_a_scan_is_not_long() {
     let coroutine = test_memory.born("runs");
     coroutine.run();
     test_memory.pass();
-    let before_ns = Bare::now_ns();
-    assert!(test_memory.long_run(0, before_ns).is_some());
+    let since_ns = Bare::now_ns();
+    assert!(test_memory.long_run(0, since_ns).is_some());
     coroutine.suspend(Wait::unknown());
     coroutine.run();
     // As if this time had been read before the latest two events.
-    test_memory.put_u64(LAST_TS, before_ns);
-    assert_eq!(test_memory.long_run(0, before_ns), None);
+    test_memory.put_u64(LAST_TS, since_ns);
+    assert_eq!(test_memory.long_run(0, since_ns), None);
 }

@@ -196,9 +196,9 @@ impl TestMemory {
             .report_idle(after, &region, &mut self.outside, sink)
     }
 
-    /// The run of a station's coroutine, if it has run at least since `before_ns`.
-    pub fn long_run(&self, station: usize, before_ns: u64) -> Option<LongRun> {
-        self.harvest.long_run(station, &self.region(), before_ns)
+    /// The run of a station's coroutine, if it has run at least since `since_ns`.
+    pub fn long_run(&self, station: usize, since_ns: u64) -> Option<LongRun> {
+        self.harvest.long_run(station, &self.region(), since_ns)
     }
 
     pub fn totals(&self) -> Totals {

@@ -31,18 +31,18 @@ impl MemorySet {
     /// Whether any live coroutine has had no event for `after`. A v1 peer's coroutine may have had no
     /// event at all.
     pub fn has_idle_coroutine(&self, after: Duration) -> bool {
-        let before_ns = monotonic_ns().saturating_sub(after.as_nanos() as u64);
+        let since_ns = monotonic_ns().saturating_sub(after.as_nanos() as u64);
         self.held.iter().any(|held| {
-            let before_ns = held.harvest.program_time(before_ns);
+            let since_ns = held.harvest.program_time(since_ns);
             let region = held.memory.region();
             let mut stations = region.allocated().iter();
-            stations.any(|station| is_idle(station, before_ns))
+            stations.any(|station| is_idle(station, since_ns))
         })
     }
 }
 
-/// Whether the station's coroutine is alive and has had no event since `before_ns`.
-fn is_idle(station: &Station, before_ns: u64) -> bool {
+/// Whether the station's coroutine is alive and has had no event since `since_ns`.
+fn is_idle(station: &Station, since_ns: u64) -> bool {
     let identity = station.identity();
-    identity.is_some_and(|identity| !identity.is_dead) && station.latest_event_ns() <= before_ns
+    identity.is_some_and(|identity| !identity.is_dead) && station.latest_event_ns() <= since_ns
 }

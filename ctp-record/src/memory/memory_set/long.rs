@@ -17,46 +17,46 @@ pub fn time_before(long: Duration) -> u64 {
     monotonic_ns().saturating_sub(long.as_nanos() as u64)
 }
 
-/// In these functions, `before_ns` is a time on the monotonic clock of the recorder, as of [`time_before`].
+/// In these functions, `since_ns` is a time on the monotonic clock of the recorder, as of [`time_before`].
 /// Scans call them for each station, so the clock is read once for a scan.
 impl MemorySet {
-    /// The wait of this station's coroutine, if it has waited for a descriptor at least since `before_ns`.
-    pub fn descriptor_wait(&self, station: StationPlace, before_ns: u64) -> Option<DescriptorWait> {
-        let (held, before_ns) = self.held_at(station, before_ns)?;
+    /// The wait of this station's coroutine, if it has waited for a descriptor at least since `since_ns`.
+    pub fn descriptor_wait(&self, station: StationPlace, since_ns: u64) -> Option<DescriptorWait> {
+        let (held, since_ns) = self.held_at(station, since_ns)?;
         if !held.harvest.may_wait_for_descriptor(station.1) {
             return None;
         }
         let region = held.memory.region();
-        held.harvest.descriptor_wait(station.1, &region, before_ns)
+        held.harvest.descriptor_wait(station.1, &region, since_ns)
     }
 
-    /// The run of this station's coroutine, if it has run at least since `before_ns`.
-    pub fn long_run(&self, station: StationPlace, before_ns: u64) -> Option<LongRun> {
-        let (held, before_ns) = self.held_at(station, before_ns)?;
+    /// The run of this station's coroutine, if it has run at least since `since_ns`.
+    pub fn long_run(&self, station: StationPlace, since_ns: u64) -> Option<LongRun> {
+        let (held, since_ns) = self.held_at(station, since_ns)?;
         if !held.harvest.may_run(station.1) {
             return None;
         }
         let region = held.memory.region();
-        held.harvest.long_run(station.1, &region, before_ns)
+        held.harvest.long_run(station.1, &region, since_ns)
     }
 
-    /// The wait of this station's coroutine, if it has waited on a stack of its own at least since `before_ns`.
+    /// The wait of this station's coroutine, if it has waited on a stack of its own at least since `since_ns`.
     /// Also returns the memory of the station.
     pub fn stack_wait(
         &self,
         station: StationPlace,
-        before_ns: u64,
+        since_ns: u64,
     ) -> Option<(Weak<Memory>, StackWait)> {
-        let (held, before_ns) = self.held_at(station, before_ns)?;
+        let (held, since_ns) = self.held_at(station, since_ns)?;
         let region = held.memory.region();
-        let wait = held.harvest.stack_wait(station.1, &region, before_ns)?;
+        let wait = held.harvest.stack_wait(station.1, &region, since_ns)?;
         Some((Arc::downgrade(&held.memory), wait))
     }
 
-    /// The memory of a station, and `before_ns` on the clock of the memory's programs.
-    fn held_at(&self, station: StationPlace, before_ns: u64) -> Option<(&HeldMemory, u64)> {
+    /// The memory of a station, and `since_ns` on the clock of the memory's programs.
+    fn held_at(&self, station: StationPlace, since_ns: u64) -> Option<(&HeldMemory, u64)> {
         let held = self.held.get(station.0)?;
-        Some((held, held.harvest.program_time(before_ns)))
+        Some((held, held.harvest.program_time(since_ns)))
     }
 
     /// Scans the next `scanned` stations after those of the latest call with this cursor. Returns up to
