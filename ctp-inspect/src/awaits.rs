@@ -35,7 +35,7 @@ use symbolize::SearchPaths;
 
 use crate::target::Target;
 use crate::types::layout::Type;
-use crate::types::{TypeRef, Types};
+use crate::types::{StaticVariable, TypeRef, Types};
 use facts::TypeFacts;
 use known::{Known, known};
 use leaf::Awaited;
@@ -139,6 +139,16 @@ impl AwaitReader {
         let interests = target.epoll_interests().into_iter();
         let descriptors = interests.map(|interest| (interest.data, interest.fd));
         self.descriptors.replace(descriptors.collect());
+    }
+
+    /// The vtables for `dyn Future` in the module that has data at `address`. `None` if the module has no debug info.
+    pub fn future_vtables(&self, target: &dyn Target, address: u64) -> Option<Vec<u64>> {
+        self.types.future_vtables(target, address)
+    }
+
+    /// The static variable that contains this address.
+    pub fn static_at(&self, target: &dyn Target, address: u64) -> Option<StaticVariable> {
+        self.types.static_at(target, address)
     }
 
     /// Reads the future of a task. `tasks` returns the task with its header at an address.

@@ -4,7 +4,7 @@
 //!
 //! 1. [`vtables`]: the debug info says which vtables are for `dyn Future`.
 //! 2. [`pointers`]: a pass over memory finds words with the address of such a vtable, and the words before.
-//! 3. [`places`]: what the memory with each of these boxes is: in use, freed, static, or a stack.
+//! 3. [`memory_use`]: what the memory with each of these boxes is: in use, freed, static, or a stack.
 //! 4. [`referrers`]: a second pass finds what leads to the memory with the boxes.
 //! 5. [`arrays`]: which boxes lie behind the last element of a vector.
 //! 6. [`live`]: which futures live, and which only may.
@@ -14,8 +14,8 @@
 pub mod arrays;
 pub mod held;
 pub mod live;
+pub mod memory_use;
 pub mod owners;
-pub mod places;
 pub mod pointers;
 pub mod referrers;
 pub mod vtables;
@@ -24,8 +24,8 @@ use crate::awaits::AwaitReader;
 use crate::boxed::arrays::Arrays;
 use crate::boxed::held::HeldFutures;
 use crate::boxed::live::LiveBox;
+use crate::boxed::memory_use::MemoryUses;
 use crate::boxed::owners::{Holder, Owners, TaskMemory};
-use crate::boxed::places::MemoryUses;
 use crate::boxed::referrers::{Referrers, Searched};
 use crate::boxed::vtables::FutureVtables;
 use crate::glibc_heap::Heaps;
@@ -76,22 +76,24 @@ impl BoxedFinder {
     ) -> FoundBoxes {
         let memory = WritableMemory::of(target, MAX_BYTES);
         let pointers = pointers::find(target, &mut self.scan, &memory, &self.vtables);
-        let places = MemoryUses {
+        let uses = MemoryUses {
             target,
             stacks,
             heaps,
         };
         let searched = Searched {
-            places,
+            uses,
             memory: &memory,
         };
-        let mut located = places.locate(pointers, |pointer| pointer.at);
-        let chunks = located.iter().filter_map(|(_, place)| place.chunk());
+        let mut located = uses.with_uses(pointers, |pointer| pointer.at);
+        let chunks = located
+            .iter()
+            .filter_map(|(_, memory_use)| memory_use.chunk());
         let mut referrers = Referrers::default();
         referrers.add(&searched, &mut self.scan, chunks.collect());
         let mut arrays = Arrays::new(target, &referrers);
-        located.retain(|(pointer, place)| arrays.may_hold(pointer, *place));
-        let mut live = live::judge(places, awaits, &self.vtables, located);
+        located.retain(|(pointer, memory_use)| arrays.may_hold(pointer, *memory_use));
+        let mut live = live::judge(uses, awaits, &self.vtables, located);
         HeldFutures::of((target, awaits), tasks, &live).retain(&mut live);
         let gaps = live::gap(&live, heaps).into_iter().collect();
         let owners = Owners::new((target, awaits), tasks, &live);

@@ -91,12 +91,17 @@ impl StackRanges {
 /// The writable memory that follows inaccessible memory, sorted. The stacks of threads follow such a guard, but other
 /// memory may too.
 pub fn possible_stacks(mappings: &[Mapping]) -> impl Iterator<Item = Range<u64>> {
-    let pairs = mappings.windows(2).filter_map(|pair| match pair {
-        [guard, stack] if guard.end == stack.start && !guard.is_readable => Some(stack),
+    let stacks = mappings.windows(2).filter_map(|pair| match pair {
+        [guard, stack] if is_possible_stack(guard, stack) => Some(stack),
         _ => None,
     });
-    let stacks = pairs.filter(|stack| stack.is_writable && !stack.has_file());
     stacks.map(Mapping::range)
+}
+
+/// Whether the second of two mappings may be the stack of a thread, and the first its guard.
+pub fn is_possible_stack(guard: &Mapping, stack: &Mapping) -> bool {
+    let is_guarded = guard.end == stack.start && !guard.is_readable;
+    is_guarded && stack.is_writable && !stack.has_file()
 }
 
 #[cfg(test)]

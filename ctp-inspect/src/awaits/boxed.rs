@@ -10,7 +10,6 @@ use super::view::{TargetView, TypedValue};
 use super::waker::WakerOwner;
 use super::{AwaitReader, MAX_READINGS, MAX_WRAPPERS, TaskAwaits, shown};
 use crate::target::Target;
-use crate::types::StaticVariable;
 
 /// What the memory of a boxed future says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,16 +35,6 @@ pub enum BoxedState {
 }
 
 impl AwaitReader {
-    /// The vtables for `dyn Future` in the module that has data at `address`, and whether the module has debug info.
-    pub fn future_vtables(&self, target: &dyn Target, address: u64) -> (Vec<u64>, bool) {
-        self.types.future_vtables(target, address)
-    }
-
-    /// The static variable that contains this address.
-    pub fn static_at(&self, target: &dyn Target, address: u64) -> Option<StaticVariable> {
-        self.types.static_at(target, address)
-    }
-
     /// Whether the memory at `address` can be a future of the type with this vtable. Returns false for most memory that
     /// was freed and reused, and true if the type is unknown.
     pub fn may_be_future(&self, target: &dyn Target, address: u64, vtable: u64) -> bool {
@@ -65,8 +54,9 @@ impl AwaitReader {
     /// changing, the result has a gap and the name.
     pub fn read_boxed(
         &self,
-        (address, vtable): (u64, u64),
         target: &dyn Target,
+        address: u64,
+        vtable: u64,
         tasks: &dyn Fn(u64) -> Option<TaskId>,
     ) -> BoxedFuture {
         let Some(type_ref) = self.types.of_vtable(target, vtable) else {

@@ -1,6 +1,6 @@
 //! Boxes in vectors. When an element is removed, its bytes stay in the memory of the vector, behind the last element.
 
-use crate::boxed::places::MemoryUse;
+use crate::boxed::memory_use::MemoryUse;
 use crate::boxed::pointers::BoxPointer;
 use crate::boxed::referrers::Referrers;
 use crate::glibc_heap::Chunk;
@@ -42,8 +42,8 @@ impl<'a> Arrays<'a> {
     }
 
     /// Whether a box may be an element. False if its memory belongs to a vector that has no element there.
-    pub fn may_hold(&mut self, pointer: &BoxPointer, place: MemoryUse) -> bool {
-        let MemoryUse::Chunk(chunk) = place else {
+    pub fn may_hold(&mut self, pointer: &BoxPointer, memory_use: MemoryUse) -> bool {
+        let MemoryUse::Chunk(chunk) = memory_use else {
             return true;
         };
         if self.last.0 != chunk.memory {

@@ -36,8 +36,8 @@ impl<'h> HeldFutures<'h> {
     /// Leaves out the boxes that are only remains of boxes, and the futures that have no other box.
     pub fn retain(&self, boxes: &mut Vec<LiveBox>) {
         boxes.retain_mut(|live| {
-            live.pointers.retain(|(pointer, place)| {
-                let chunk = place.chunk().map(|chunk| chunk.memory);
+            live.pointers.retain(|(pointer, memory_use)| {
+                let chunk = memory_use.chunk().map(|chunk| chunk.memory);
                 let memory = self.memory(pointer.at, chunk);
                 memory
                     .is_none_or(|memory| self.awaits.may_hold_box(self.target, memory, pointer.at))

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::awaits::AwaitReader;
-use crate::boxed::places::{MemoryUse, MemoryUses};
+use crate::boxed::memory_use::{MemoryUse, MemoryUses};
 use crate::boxed::pointers::BoxPointer;
 use crate::boxed::vtables::FutureVtables;
 use crate::glibc_heap::{Chunk, Heaps};
@@ -37,41 +37,41 @@ impl LiveBox {
             self.pointers.clear();
         }
         let expected = [self.address, self.vtable];
-        self.pointers.retain(|(pointer, place)| {
+        self.pointers.retain(|(pointer, memory_use)| {
             let mut words = [0; 2];
             let is_read = target.words(pointer.at, &mut words);
-            is_read && words == expected && !place.chunk().is_some_and(is_released)
+            is_read && words == expected && !memory_use.chunk().is_some_and(is_released)
         });
     }
 }
 
 /// The futures that live or may live, sorted by address.
 pub fn judge(
-    places: MemoryUses<'_>,
+    uses: MemoryUses<'_>,
     awaits: &AwaitReader,
     vtables: &FutureVtables,
     pointers: Vec<(BoxPointer, MemoryUse)>,
 ) -> Vec<LiveBox> {
     let mut found: BTreeMap<(u64, u64), LiveBox> = BTreeMap::new();
-    for (pointer, place) in pointers {
+    for (pointer, memory_use) in pointers {
         // A box on a stack may be left from a function that has returned.
-        if matches!(place, MemoryUse::Stack(_)) {
+        if matches!(memory_use, MemoryUse::Stack(_)) {
             continue;
         }
         let key = (pointer.future, pointer.vtable);
         let live = found.entry(key).or_default();
         (live.address, live.vtable) = key;
-        live.pointers.push((pointer, place));
+        live.pointers.push((pointer, memory_use));
     }
     let addresses: Vec<u64> = found.keys().map(|(address, _)| *address).collect();
-    let chunks = places.heaps.chunks(&addresses);
+    let chunks = uses.heaps.chunks(&addresses);
     let mut boxes: Vec<LiveBox> = found.into_values().collect();
     boxes.retain_mut(|live| {
         live.size_bytes = vtables.at(live.vtable).map_or(0, |of| of.size);
         live.chunk = chunks.get(&live.address).copied();
-        let lives = lives(places, live);
+        let lives = lives(uses, live);
         live.may_be_freed = lives == Some(Lives::Maybe);
-        lives.is_some() && awaits.may_be_future(places.target, live.address, live.vtable)
+        lives.is_some() && awaits.may_be_future(uses.target, live.address, live.vtable)
     });
     without_doubles(boxes)
 }
@@ -83,16 +83,16 @@ enum Lives {
 }
 
 /// Whether the memory can be that of the future. `None` if it cannot.
-fn lives(places: MemoryUses<'_>, live: &LiveBox) -> Option<Lives> {
+fn lives(uses: MemoryUses<'_>, live: &LiveBox) -> Option<Lives> {
     let Some(chunk) = live.chunk else {
-        let is_stack = places.stacks.containing(live.address).is_some();
-        let mapping = places.target.mapping_at(live.address);
+        let is_stack = uses.stacks.containing(live.address).is_some();
+        let mapping = uses.target.mapping_at(live.address);
         let may_be_heap = mapping.is_some_and(|mapping| mapping.is_writable && !mapping.has_file());
         return (may_be_heap && !is_stack).then_some(Lives::Maybe);
     };
     let is_own =
         chunk.is_in_use && chunk.memory == live.address && chunk.is_made_for(live.size_bytes);
-    match places.heaps.is_released(chunk) {
+    match uses.heaps.is_released(chunk) {
         Some(true) => None,
         Some(false) => is_own.then_some(Lives::Certainly),
         None => is_own.then_some(Lives::Maybe),

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use crate::awaits::{AwaitReader, TaskFuture};
 use crate::boxed::live::LiveBox;
-use crate::boxed::places::MemoryUse;
+use crate::boxed::memory_use::MemoryUse;
 use crate::boxed::referrers::{Referrers, Searched};
 use crate::glibc_heap::Chunk;
 use crate::scan::Scan;
@@ -116,8 +116,8 @@ impl<'o> Owners<'o> {
         referrers: &mut Referrers,
     ) -> Vec<Chunk> {
         let pointers = self.boxes.iter().flat_map(|live| &live.pointers);
-        let places = pointers.map(|(pointer, place)| (pointer.at, *place));
-        let mut next: Vec<Chunk> = places.filter_map(|at| self.chunk(at)).collect();
+        let words = pointers.map(|(pointer, memory_use)| (pointer.at, *memory_use));
+        let mut next: Vec<Chunk> = words.filter_map(|word| self.chunk(word)).collect();
         let (mut known, mut all) = (BTreeSet::new(), Vec::new());
         for _ in 0..MAX_SEARCHES {
             next.retain(|chunk| known.insert(chunk.memory));
@@ -126,7 +126,7 @@ impl<'o> Owners<'o> {
             }
             referrers.add(searched, scan, next.clone());
             let words = next.iter().flat_map(|chunk| referrers.of(*chunk));
-            let new = words.filter_map(|word| self.chunk((word.at, word.place)));
+            let new = words.filter_map(|word| self.chunk((word.at, word.memory_use)));
             let new = new.collect();
             all.append(&mut next);
             next = new;
@@ -143,11 +143,11 @@ impl<'o> Owners<'o> {
     }
 
     /// What a word at an address belongs to.
-    fn belongs(&self, (at, place): (u64, MemoryUse)) -> Belongs {
+    fn belongs(&self, (at, memory_use): (u64, MemoryUse)) -> Belongs {
         if let Some(task) = self.tasks.containing(at) {
             return Belongs::To(Holder::Task(task));
         }
-        match place {
+        match memory_use {
             MemoryUse::Chunk(chunk) if self.is_box(chunk) => {
                 Belongs::To(Holder::Boxed(chunk.memory))
             }
@@ -178,8 +178,8 @@ impl<'o> Owners<'o> {
     /// What holds a box: directly, or else by the chunks with the box.
     fn holder(&self, live: &LiveBox, chunks: &ChunkHolders) -> Holder {
         let (mut direct, mut indirect) = (BTreeSet::new(), BTreeSet::new());
-        for (pointer, place) in &live.pointers {
-            match self.belongs((pointer.at, *place)) {
+        for (pointer, memory_use) in &live.pointers {
+            match self.belongs((pointer.at, *memory_use)) {
                 Belongs::To(holder) if holder != Holder::Boxed(live.address) => {
                     direct.insert(holder);
                 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::boxed::places::{MemoryUse, MemoryUses};
+use crate::boxed::memory_use::{MemoryUse, MemoryUses};
 use crate::glibc_heap::Chunk;
 use crate::scan::{MemoryPiece, Scan, WritableMemory};
 use crate::target::Target;
@@ -15,7 +15,7 @@ const MAX_WORDS: usize = 1 << 20;
 #[derive(Clone, Copy)]
 pub struct Searched<'s> {
     /// What the memory is used for.
-    pub places: MemoryUses<'s>,
+    pub uses: MemoryUses<'s>,
     /// The memory.
     pub memory: &'s WritableMemory,
 }
@@ -26,7 +26,7 @@ pub struct Referrer {
     /// Where the word is.
     pub at: u64,
     /// What that memory is used for.
-    pub place: MemoryUse,
+    pub memory_use: MemoryUse,
     /// The word.
     pub word: u64,
 }
@@ -51,10 +51,14 @@ impl Referrers {
         let new = chunks.iter();
         let new = new.map(|chunk| (chunk.memory, (*chunk, Vec::new())));
         self.chunks.extend(new);
-        for ((at, word), place) in searched.places.locate(words, |(at, _)| *at) {
+        for ((at, word), memory_use) in searched.uses.with_uses(words, |(at, _)| *at) {
             let found = self.chunks.range_mut(..=word).next_back();
             if let Some((_, (_, referrers))) = found {
-                referrers.push(Referrer { at, place, word });
+                referrers.push(Referrer {
+                    at,
+                    memory_use,
+                    word,
+                });
             }
         }
     }
@@ -68,7 +72,7 @@ impl Referrers {
 
 /// The words within these chunks, each with its address, sorted by address.
 fn words_to(searched: &Searched<'_>, scan: &mut Scan, chunks: &[Chunk]) -> Vec<(u64, u64)> {
-    let target = searched.places.target;
+    let target = searched.uses.target;
     let span = span(chunks);
     let mut words = Vec::new();
     scan.each_piece(target, &searched.memory.ranges, |piece| {

@@ -81,11 +81,11 @@ impl FutureVtables {
         let Some(data) = module.data.first() else {
             return;
         };
-        let (vtables, has_debug_info) = awaits.future_vtables(target, data.start);
-        if !has_debug_info {
+        let Some(vtables) = awaits.future_vtables(target, data.start) else {
             let path = String::from_utf8_lossy(&module.path);
             self.unknown.push(path.into_owned());
-        }
+            return;
+        };
         for address in vtables {
             // Values without a size need no memory, so there is nothing to find.
             let vtable = read(target, address).filter(|vtable| 0 < vtable.size);

@@ -50,9 +50,7 @@ impl BlockInPlace {
 
 /// Whether constants contain the message, or could not be searched to their end.
 fn may_contain_message(target: &dyn Target, constants: &Mapping) -> bool {
-    let end = constants
-        .end
-        .min(constants.start.saturating_add(MAX_BYTES));
+    let end = constants.end.min(constants.start.saturating_add(MAX_BYTES));
     let mut part = vec![0; PART_BYTES];
     let mut start = constants.start;
     loop {
@@ -134,8 +132,8 @@ mod tests {
     fn each_file_has_its_own_answer() {
         let image = image(MESSAGE.to_vec());
         let mut files = BlockInPlace::default();
-        let answers = [LIBRARY_CODE, CODE, LIBRARY_CODE]
-            .map(|address| files.may_be_linked(&image, address));
+        let answers =
+            [LIBRARY_CODE, CODE, LIBRARY_CODE].map(|address| files.may_be_linked(&image, address));
         assert_eq!(answers, [false, true, false]);
     }
 }

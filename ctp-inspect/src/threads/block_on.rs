@@ -1,23 +1,23 @@
-//! Which thread is parked inside of `block_on`, by the functions on its stack.
+//! Finds the frames of `block_on` on the stack of a thread that is parked in it.
 //!
 //! The future that was given to `block_on` is suspended while the thread is parked there. While the thread polls
 //! the future, functions of the program, or of a library with futures, are on the stack above `block_on`.
 
 use std::ops::Range;
 
-/// What a function on a stack has to do with `block_on`.
+/// The role of a function on the stack of a thread that may be parked in `block_on`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BlockOnPart {
+pub enum BlockOnRole {
     /// `block_on` itself, or a closure in it.
-    Drives,
-    /// Parks the thread, or waits for events; or lies between such functions.
-    Parks,
+    BlockOn,
+    /// Parks the thread, or waits for events; or lies between such functions. All functions of C count.
+    Parking,
     /// Anything else.
     Other,
 }
 
-/// The beginnings of the paths of functions that park threads, and of the functions around these. None of the functions
-/// polls a future without calling a function of another module.
+/// Path prefixes of functions that park threads, and of their callers up to `block_on`. If such a function polled a
+/// user's future, a function with another prefix would be above it on the stack.
 const PARKING: &[&str] = &[
     "core::",
     "alloc::",
@@ -41,23 +41,23 @@ const PARKING: &[&str] = &[
     "tokio::runtime::",
     "tokio::macros::scoped_tls::",
 ];
-/// The exceptions among these: functions that poll tasks and futures.
+/// Exceptions to `PARKING`: these functions poll tasks and futures.
 const POLLING: &[&str] = &["tokio::runtime::task::", "tokio::runtime::coop::"];
 
-/// At most this many frames around the innermost `block_on` belong to it.
+/// Maximum number of frames that belong to a `block_on`.
 const MAX_FRAMES: usize = 32;
 
-impl BlockOnPart {
-    /// What a function has to do with `block_on`, by its path without generic parameters.
+impl BlockOnRole {
+    /// The role of a function, by its path without generic parameters.
     pub fn of(path: &str) -> Self {
         if path.ends_with("::block_on") {
-            BlockOnPart::Drives
+            BlockOnRole::BlockOn
         } else if !path.contains("::")
             || (begins_with(path, PARKING) && !begins_with(path, POLLING))
         {
-            BlockOnPart::Parks
+            BlockOnRole::Parking
         } else {
-            BlockOnPart::Other
+            BlockOnRole::Other
         }
     }
 }
@@ -66,26 +66,28 @@ fn begins_with(path: &str, beginnings: &[&str]) -> bool {
     beginnings.iter().any(|begin| path.starts_with(begin))
 }
 
-/// The frames in which the innermost `block_on` of a parked thread keeps its future, by the functions of
-/// each frame, innermost first. Empty if the thread is not parked in `block_on`.
-pub fn frames(functions: &[Vec<BlockOnPart>]) -> Range<usize> {
-    let innermost = functions.iter().position(|frame| {
-        frame.contains(&BlockOnPart::Drives) || frame.contains(&BlockOnPart::Other)
+/// The frames in which the innermost `block_on` of a parked thread keeps its future. `frames` has the roles of the
+/// functions in each frame, innermost first. A frame without names counts as parking. Empty if the thread is not parked in
+/// `block_on`.
+pub fn block_on_frames(frames: &[Vec<BlockOnRole>]) -> Range<usize> {
+    let innermost = frames.iter().position(|frame| {
+        frame.contains(&BlockOnRole::BlockOn) || frame.contains(&BlockOnRole::Other)
     });
-    let Some(innermost) = innermost.filter(|&at| is_parked_in(&functions[at])) else {
+    let Some(innermost) = innermost.filter(|&at| is_innermost_block_on(&frames[at])) else {
         return 0..0;
     };
-    let around = functions[innermost..].iter().take(MAX_FRAMES);
-    let count = around
-        .take_while(|frame| !frame.contains(&BlockOnPart::Other))
+    let from_block_on = frames[innermost..].iter().take(MAX_FRAMES);
+    let count = from_block_on
+        .take_while(|frame| !frame.contains(&BlockOnRole::Other))
         .count();
+    // The frame of `block_on` counts even if a caller is inlined into it.
     innermost..innermost + count.max(1)
 }
 
 /// Whether the innermost function of a frame that is not for parking is `block_on`.
-fn is_parked_in(frame: &[BlockOnPart]) -> bool {
-    let mut parts = frame.iter().filter(|part| **part != BlockOnPart::Parks);
-    parts.next() == Some(&BlockOnPart::Drives)
+fn is_innermost_block_on(frame: &[BlockOnRole]) -> bool {
+    let mut roles = frame.iter().filter(|role| **role != BlockOnRole::Parking);
+    roles.next() == Some(&BlockOnRole::BlockOn)
 }
 
 #[cfg(test)]
@@ -93,9 +95,12 @@ mod tests {
     use super::*;
 
     fn found(stack: &[&[&str]]) -> Range<usize> {
-        let parts = |frame: &&[&str]| frame.iter().map(|path| BlockOnPart::of(path)).collect();
-        let functions: Vec<Vec<_>> = stack.iter().map(parts).collect();
-        frames(&functions)
+        let frames = stack.iter().map(|frame| {
+            let roles = frame.iter().map(|path| BlockOnRole::of(path));
+            roles.collect()
+        });
+        let frames: Vec<Vec<_>> = frames.collect();
+        block_on_frames(&frames)
     }
 
     const PARK: &[&str] = &["tokio::runtime::park::Inner::park"];

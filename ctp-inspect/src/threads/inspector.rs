@@ -9,10 +9,11 @@ use crate::stacks::{Registers, Stack, StackFrame, Unwinder, WithStack};
 use crate::target::Target;
 use crate::target::mapping::Mapping;
 use crate::threads::block_in_place::BlockInPlace;
+use crate::threads::block_on::block_on_frames;
 use crate::threads::names::FrameMarks;
 use crate::threads::polled::{self, PollableTask};
 use crate::threads::role::RuntimeActivity;
-use crate::threads::{ThreadSample, ThreadState, block_on, syscall_names};
+use crate::threads::{ThreadSample, ThreadState, syscall_names};
 
 /// The maximum number of threads that are inspected.
 const MAX_THREADS: usize = 1 << 14;
@@ -271,8 +272,8 @@ impl ThreadInspector {
             .map(|(at, frame)| frame.recorded_address(at == 0))
             .collect();
         thread.is_whole = stack.is_whole;
-        let parts: Vec<_> = functions.into_iter().map(|of| of.block_on).collect();
-        stack.frames[block_on::frames(&parts)].to_vec()
+        let roles: Vec<_> = functions.into_iter().map(|of| of.block_on).collect();
+        stack.frames[block_on_frames(&roles)].to_vec()
     }
 }
 

@@ -6,7 +6,7 @@ use symbolize::{Avma, Lookup, SearchPaths, Symbolizer};
 
 use crate::stacks::StackFrame;
 use crate::target::Target;
-use crate::threads::block_on::BlockOnPart;
+use crate::threads::block_on::BlockOnRole;
 use crate::threads::mark::{RuntimeMark, function_path};
 
 /// Finds the marks of functions by their names, and remembers them.
@@ -20,8 +20,8 @@ pub struct FrameMarks {
 pub struct FrameFunctions {
     /// The marks of the functions, innermost first.
     pub marks: Vec<RuntimeMark>,
-    /// What each function has to do with `block_on`, innermost first.
-    pub block_on: Vec<BlockOnPart>,
+    /// The roles of the functions if the thread is in `block_on`, innermost first.
+    pub block_on: Vec<BlockOnRole>,
     /// Inlined functions are known too, because there is debug info.
     pub has_inlined: bool,
 }
@@ -64,7 +64,7 @@ impl FrameMarks {
         let paths = names.clone().map(function_path);
         let functions = FrameFunctions {
             marks: names.filter_map(RuntimeMark::of).collect(),
-            block_on: paths.map(|path| BlockOnPart::of(&path)).collect(),
+            block_on: paths.map(|path| BlockOnRole::of(&path)).collect(),
             // Only debug info has files. Symbol tables have none.
             has_inlined: frames.iter().any(|frame| frame.file.is_some()),
         };

@@ -6,7 +6,7 @@ use gimli::{AttributeValue, EntriesTreeNode, UnitOffset};
 use symbolize::DebugReader;
 
 use super::Entry;
-use super::function::contains;
+use super::function::code_contains;
 use super::module::{Die, Module, Target, Unit};
 use super::variable_place::{Expression, Frame, VariablePlace};
 use crate::stacks::Registers;
@@ -109,7 +109,7 @@ impl<'u> Search<'_, 'u> {
                 {
                     let inner = Scope {
                         is_present: scope.is_present
-                            && contains(self.unit, child.entry(), self.frame.address)?,
+                            && code_contains(self.unit, child.entry(), self.frame.address)?,
                         depth: scope.depth + 1,
                         ..scope
                     };

@@ -18,16 +18,14 @@ pub struct StaticVariable {
 }
 
 impl Types {
-    /// The addresses of the vtables for `dyn Future` in the module that has data at `address`, and whether the module
-    /// has debug info at all.
-    pub fn future_vtables(&self, process: &dyn Process, address: u64) -> (Vec<u64>, bool) {
-        let Some((_, module, stated)) = self.stated(process, address) else {
-            return (Vec::new(), false);
-        };
+    /// The addresses of the vtables for `dyn Future` in the module that has data at `address`. `None` if the module has no
+    /// debug info.
+    pub fn future_vtables(&self, process: &dyn Process, address: u64) -> Option<Vec<u64>> {
+        let (_, module, stated) = self.stated(process, address)?;
         let distance = address.wrapping_sub(stated);
         let vtables = module.future_vtables();
         let vtables = vtables.map(|vtable| vtable.wrapping_add(distance));
-        (vtables.collect(), true)
+        Some(vtables.collect())
     }
 
     /// The static variable with this address.

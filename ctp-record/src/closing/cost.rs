@@ -20,7 +20,7 @@ unsafe impl Platform for Here {
     fn now_ns() -> u64 {
         CLOCK
             .get()
-            .and_then(|line| line.ns_at(clock::ticks()))
+            .and_then(|calibration| calibration.ns_at(clock::ticks()))
             .unwrap_or_else(Linux::now_ns)
     }
 

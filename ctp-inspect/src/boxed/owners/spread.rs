@@ -67,7 +67,7 @@ impl Edges {
                 continue;
             }
             for word in referrers.of(*chunk) {
-                match owners.belongs((word.at, word.place)) {
+                match owners.belongs((word.at, word.memory_use)) {
                     Belongs::To(thread @ Holder::Thread(_)) => {
                         edges
                             .threads
@@ -102,7 +102,7 @@ fn is_inside(owners: &Owners<'_>, chunk: Chunk, holder: &Holder) -> bool {
     let found = boxes.binary_search_by_key(address, |of| of.address);
     found.is_ok_and(|index| {
         let pointers = boxes[index].pointers.iter();
-        let mut places = pointers.filter_map(|(_, place)| place.chunk());
-        places.any(|place| place.memory == chunk.memory)
+        let mut chunks = pointers.filter_map(|(_, memory_use)| memory_use.chunk());
+        chunks.any(|of| of.memory == chunk.memory)
     })
 }

@@ -42,7 +42,7 @@ impl Entries {
         let tasks = |header| numbers.get(&header).copied();
         let entries = boxes.into_iter().map(|own| {
             let address = own.live.address;
-            let future = awaits.read_boxed((address, own.live.vtable), target, &tasks);
+            let future = awaits.read_boxed(target, address, own.live.vtable, &tasks);
             let entry = Entry {
                 own,
                 future,

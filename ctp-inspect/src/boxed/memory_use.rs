@@ -1,7 +1,7 @@
-//! [`MemoryUses`]: what the memory at an address is used for.
+//! [`MemoryUses`]: determines what memory of a process is used for, from its stacks and heaps.
 
 use crate::glibc_heap::{Chunk, Heaps};
-use crate::stack_ranges::StackRanges;
+use crate::stack_ranges::{StackRanges, is_possible_stack};
 use crate::target::Target;
 
 /// The maximum size of the inaccessible memory before a stack.
@@ -18,7 +18,7 @@ pub enum MemoryUse {
     Other,
 }
 
-/// The memory of a process.
+/// Determines what memory of a process is used for.
 #[derive(Clone, Copy)]
 pub struct MemoryUses<'p> {
     /// The process.
@@ -30,7 +30,7 @@ pub struct MemoryUses<'p> {
 }
 
 impl MemoryUse {
-    /// The chunk, if it is one.
+    /// The allocator's chunk, for [`MemoryUse::Chunk`].
     pub fn chunk(self) -> Option<Chunk> {
         match self {
             MemoryUse::Chunk(chunk) => Some(chunk),
@@ -40,35 +40,35 @@ impl MemoryUse {
 }
 
 impl MemoryUses<'_> {
-    /// Finds the place of each value. Values in memory that is not in use are left out. The values are sorted by
-    /// address.
-    pub fn locate<T>(&self, values: Vec<T>, address: impl Fn(&T) -> u64) -> Vec<(T, MemoryUse)> {
+    /// Determines what the memory of each value is used for. Leaves out values in unused memory. `values` must be sorted by
+    /// `address`.
+    pub fn with_uses<T>(&self, values: Vec<T>, address: impl Fn(&T) -> u64) -> Vec<(T, MemoryUse)> {
         let addresses: Vec<u64> = values.iter().map(&address).collect();
         let chunks = self.heaps.chunks(&addresses);
         let values = values.into_iter().filter_map(|value| {
             let at = address(&value);
-            let place = self.place(at, chunks.get(&at).copied())?;
-            Some((value, place))
+            let memory_use = self.use_of(at, chunks.get(&at).copied())?;
+            Some((value, memory_use))
         });
         values.collect()
     }
 
-    /// Whether an address may be on the stack of a thread that has been running at each inspection: the memory follows a
-    /// small guard.
+    /// Whether an address may be on a stack that is not in `stacks`, because its thread was running at each inspection.
+    /// Such a stack follows a small guard.
     fn may_be_stack(&self, address: u64) -> bool {
         let mappings = self.target.mappings();
         let after = mappings.partition_point(|mapping| mapping.start <= address);
         match mappings[..after] {
             [.., ref guard, ref stack] => {
-                let has_guard = guard.end == stack.start && !guard.is_readable;
-                has_guard && guard.len() <= MAX_GUARD && !stack.has_file()
+                guard.len() <= MAX_GUARD && is_possible_stack(guard, stack)
             }
             _ => false,
         }
     }
 
-    /// What the memory at an address is used for; `None` if it is not in use. `chunk` is the allocator's chunk there.
-    fn place(&self, address: u64, chunk: Option<Chunk>) -> Option<MemoryUse> {
+    /// What the memory at an address is used for. `None` if the memory is not in use, or may be an unused part of a stack.
+    /// `chunk` is the allocator's chunk there.
+    fn use_of(&self, address: u64, chunk: Option<Chunk>) -> Option<MemoryUse> {
         if let Some(chunk) = chunk {
             let is_released = self.heaps.is_released(chunk) == Some(true);
             let is_in_use = chunk.is_in_use && chunk.memory <= address && !is_released;
