@@ -50,7 +50,7 @@ pub struct ClosingLines<'c> {
     /// The program was not allowed to ring (`--no-bell`).
     pub no_doorbell: bool,
     /// Memories that a program has overwritten.
-    pub damaged_memories: u32,
+    pub damaged_regions: u32,
     /// Totals found in the memories.
     pub totals: Totals,
     /// Number of coroutines of a v1 probe, which keeps no totals.
@@ -125,7 +125,7 @@ impl<'c> ClosingLines<'c> {
             capacity: Capacity::default(),
             processes: OtherProcesses::default(),
             no_doorbell: false,
-            damaged_memories: 0,
+            damaged_regions: 0,
             totals: Totals::default(),
             v1_coroutines: 0,
             snapshot: SnapshotExtent::default(),

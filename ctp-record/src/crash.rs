@@ -68,9 +68,9 @@ impl CrashListener {
         }
     }
 
-    /// The id of the thread that crashed last, in a process for which `is_wanted` returns true.
-    pub fn latest_in(&self, is_wanted: impl Fn(u32) -> bool) -> Option<u32> {
-        let crash = self.latest.iter().rfind(|crash| is_wanted(crash.process));
+    /// The id of the thread that crashed last, in a process for which `is_match` returns true.
+    pub fn latest_in(&self, is_match: impl Fn(u32) -> bool) -> Option<u32> {
+        let crash = self.latest.iter().rfind(|crash| is_match(crash.process));
         crash.map(|crash| crash.thread)
     }
 }

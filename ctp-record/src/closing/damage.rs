@@ -5,7 +5,7 @@ use crate::cli::words::counted;
 
 impl ClosingLines<'_> {
     pub(super) fn damaged(&self) -> Option<String> {
-        let owner = match self.damaged_memories {
+        let owner = match self.damaged_regions {
             0 => return None,
             1 => "a process".to_owned(),
             many => format!("{many} processes"),

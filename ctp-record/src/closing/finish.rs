@@ -67,7 +67,7 @@ impl ClosingLines<'_> {
         ];
         u64::from(totals.finished) == end.coroutines
             && missing.iter().all(|count| *count == 0)
-            && self.damaged_memories == 0
+            && self.damaged_regions == 0
             && totals.damaged_lanes == 0
             && totals.doubtful == 0
             && self.v1_coroutines == 0

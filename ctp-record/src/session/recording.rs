@@ -247,7 +247,7 @@ pub fn closing_of<'c>(
             turned_away: session.turned_away(),
         },
         no_doorbell: launch.no_doorbell,
-        damaged_memories: regions.damaged(),
+        damaged_regions: regions.damaged(),
         totals: regions.totals(),
         v1_coroutines: regions.foreign(),
         ..ClosingLines::new(launch.name(), &config.output, end, regions.counters())
