@@ -22,6 +22,7 @@ use core::panic::Location;
 
 use crate::handle::coroutine::Coroutine;
 use crate::handle::{Kind, MemoryOf};
+use crate::memory::alloc;
 use crate::memory::layout::{Compact, Full, Layout};
 use crate::platform::{Platform, Probe, ProbeLayout};
 use crate::protocol::wait::Wait;
@@ -221,24 +222,24 @@ impl<P: Platform, const STATIONS: usize, const ENTRIES: usize, L: ProbeLayout>
     /// this number. `None` if each station has a living task: the task is counted as refused.
     fn station_for(&'static self, task: u32) -> Option<u32> {
         let latest = self.find(task);
-        // If the task has ended, an interrupt handler may take the station for another task.
-        let own = latest.filter(|index| self.tasks[*index as usize].keep_or_take());
-        own.or_else(|| {
-            let index = self.free_station()?;
-            self.tasks[index as usize].set_number(task);
-            Some(index)
-        })
+        // An interrupt handler may take the station for another task, if the latest task has ended.
+        let own = latest.filter(|index| self.tasks[*index as usize].keep_or_take(task));
+        own.or_else(|| self.free_station(task))
     }
 
-    /// A station that no task has had, else the station of a task that has ended.
-    fn free_station(&'static self) -> Option<u32> {
-        let probe = self.probe();
-        if probe.region.allocated().len() < STATIONS {
-            return probe.claim_station();
+    /// A station that no task has had, else the station of a task that has ended. The station then has
+    /// this number.
+    fn free_station(&'static self, task: u32) -> Option<u32> {
+        let header = self.probe().region.header;
+        if let Some(index) = alloc::claim_unused(&header.allocated_count, STATIONS as u32) {
+            self.tasks[index as usize].give_to(task);
+            return Some(index);
         }
-        match self.tasks.iter().position(Task::take_ended) {
-            Some(index) => Some(index as u32),
-            None => probe.claim_station(), // counts the refusal
+        let mut stations = self.tasks.iter();
+        let ended = stations.position(|entry| entry.take_ended_for(task));
+        if ended.is_none() {
+            header.refused.fetch_add(1, Ordering::Relaxed);
         }
+        ended.map(|index| index as u32)
     }
 }

@@ -1,11 +1,15 @@
 //! What is remembered of the task in a station.
 //!
 //! ```text
-//!               task_new           task_exec_begin
-//!   FREE, ENDED ────────> WAITING <───────────────> RUNNING
-//!                            │      task_exec_end      │ task_end
-//!                            └───────────> ENDED <─────┘
+//!                       task_new           task_exec_begin
+//!   FREE, ENDED, TAKEN ────────> WAITING <───────────────> RUNNING
+//!                                   │      task_exec_end      │ task_end
+//!                                   └───────────> ENDED <─────┘
 //! ```
+//! The station of a task that has ended is taken for the next task in two steps: RESERVED, until it has
+//! the number of that task, and then TAKEN. An interrupt handler may spawn other tasks at any time, so it
+//! may find the old number in a reserved station. Then it removes the number, and uses another station.
+//!
 //! A task's executor calls its hooks one after the other. There is one exception: a task frees its
 //! storage before `task_end`, and then an interrupt handler, or another core, may spawn the next task
 //! there. The new task has the same number, so the previous task's `task_end` and `task_exec_end`
@@ -19,8 +23,10 @@ const FREE: u32 = 0;
 const WAITING: u32 = 1;
 const RUNNING: u32 = 2;
 const ENDED: u32 = 3;
-/// Found for a new task that has not moved in yet.
+/// Has the number of a new task that has not moved in yet.
 const TAKEN: u32 = 4;
+/// Taken for a new task, and may still have the number of the previous task.
+const RESERVED: u32 = 5;
 
 /// The task in a station.
 #[derive(Debug)]
@@ -59,7 +65,7 @@ impl Task {
     }
 
     /// Gives the station to a task that is about to be spawned.
-    pub fn set_number(&self, number: u32) {
+    pub fn give_to(&self, number: u32) {
         self.name.store(0, Ordering::Relaxed);
         self.outdated.store(0, Ordering::Relaxed);
         self.number.store(number, Ordering::Release);
@@ -75,17 +81,37 @@ impl Task {
         self.state.load(Ordering::Acquire) == RUNNING
     }
 
-    /// Whether the station still belongs to this number, which then takes it if its task has ended.
-    pub fn keep_or_take(&self) -> bool {
-        self.state.load(Ordering::Acquire) != ENDED || self.take_ended()
+    /// Keeps the station, which had this number, for the next task with this number. Returns false if the
+    /// station is taken for a task with another number.
+    pub fn keep_or_take(&self, number: u32) -> bool {
+        match self.state.load(Ordering::Acquire) {
+            ENDED => self.take_ended_for(number),
+            RESERVED => {
+                // This call has interrupted another, which sets the number of its task later.
+                let (old, none) = (number, 0);
+                let _ =
+                    self.number
+                        .compare_exchange(old, none, Ordering::Relaxed, Ordering::Relaxed);
+                false
+            }
+            _ => self.has(number),
+        }
     }
 
-    /// Takes the station of a task that has ended. Returns false if no task has ended here.
-    pub fn take_ended(&self) -> bool {
-        let taken = self
-            .state
-            .compare_exchange(ENDED, TAKEN, Ordering::AcqRel, Ordering::Relaxed);
-        taken.is_ok()
+    /// Takes the station of a task that has ended, for the next task with this number. Returns false if no
+    /// task has ended here.
+    pub fn take_ended_for(&self, number: u32) -> bool {
+        let reserved =
+            self.state
+                .compare_exchange(ENDED, RESERVED, Ordering::AcqRel, Ordering::Relaxed);
+        if reserved.is_err() {
+            return false;
+        }
+        if !self.has(number) {
+            self.give_to(number);
+        }
+        self.state.store(TAKEN, Ordering::Release);
+        true
     }
 
     /// The task is spawned.

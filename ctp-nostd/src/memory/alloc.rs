@@ -21,10 +21,20 @@ use crate::sync::{AtomicU32, Ordering};
 
 /// Probe: claims a station that was never used. Returns `None`, and counts a refusal, if all are
 /// taken.
+pub fn claim(count: &AtomicU32, max: u32, refused: &AtomicU32) -> Option<u32> {
+    let claimed = claim_unused(count, max);
+    if claimed.is_none() {
+        refused.fetch_add(1, Ordering::Relaxed);
+    }
+    claimed
+}
+
+/// Probe: like [`claim`], without a count of refusals.
 ///
 /// This must not be an unconditional add: a counter that runs past the maximum wraps to 0 after
 /// 2^32 coroutines and hands out stations that are in use.
-pub fn claim(count: &AtomicU32, max: u32, refused: &AtomicU32) -> Option<u32> {
+#[inline]
+pub fn claim_unused(count: &AtomicU32, max: u32) -> Option<u32> {
     let mut now = count.load(Ordering::Relaxed);
     while now < max {
         match count.compare_exchange_weak(now, now + 1, Ordering::AcqRel, Ordering::Relaxed) {
@@ -32,7 +42,6 @@ pub fn claim(count: &AtomicU32, max: u32, refused: &AtomicU32) -> Option<u32> {
             Err(other) => now = other,
         }
     }
-    refused.fetch_add(1, Ordering::Relaxed);
     None
 }
 
