@@ -196,7 +196,7 @@ pub enum TaskState {
     Running,
     /// Woken, and in a run queue.
     Notified,
-    /// Neither queued nor run, because its runtime has ended or cancels it.
+    /// Cancelled, by its owner or by the end of its runtime. It is dropped, and not polled again.
     Cancelled,
     /// Has run to the end, and its memory was not freed.
     Finished,

@@ -1,8 +1,9 @@
-//! The rule for the tasks and threads of inspections.
+//! Decides, from inspections, whether a task is stuck. An inspection reads the memory of a running process,
+//! or a core file.
 //!
 //! An inspection knows no history, but it knows what can still wake a task. A verdict is certain only if
-//! nothing about the task changed between two inspections, or if a core file was inspected, whose memory is
-//! all of one moment.
+//! nothing about the task changed between two inspections, or if the inspection is of a core file. The
+//! memory of a core file is from a single moment.
 
 use super::words::{Confidence, Verdict};
 use super::{MIN_OBSERVATION_GAP, SURE_AFTER};
@@ -60,6 +61,32 @@ pub enum LeafEvidence {
         /// One of them is a lock, and no task is known to hold it.
         is_held_by_unknown: bool,
     },
+}
+
+impl LeafEvidence {
+    fn is_known(self) -> bool {
+        matches!(self, LeafEvidence::Known { .. })
+    }
+
+    fn always_registers(self) -> bool {
+        matches!(
+            self,
+            LeafEvidence::Known {
+                always_registers: true,
+                ..
+            }
+        )
+    }
+
+    fn has_no_waker(self) -> bool {
+        matches!(
+            self,
+            LeafEvidence::Known {
+                has_no_waker: true,
+                ..
+            }
+        )
+    }
 }
 
 /// Whether a task can continue only after others that do not continue.
@@ -140,8 +167,8 @@ macro_rules! reasons {
                 }
             }
 
-            /// The verdict for this reason, if it is certain.
-            pub fn verdict(self) -> Verdict {
+            /// The worst verdict that this reason can have.
+            pub fn worst_verdict(self) -> Verdict {
                 match self {
                     $(InspectedReason::$reason => Verdict::$verdict,)*
                 }
@@ -165,24 +192,26 @@ reasons! {
     OwnWaker: MaybeStuck, "self-waker", "all wakers are in memory that only the task itself owns";
     Overdue: MaybeStuck, "overdue", "the timer was due before the first inspection, and no worker is blocked";
     NotRun: MaybeStuck, "not-run", "woken, and not run between two inspections while all workers were parked";
-    InCall: Busy, "in-call", "its thread is blocked in the same system call at both inspections";
+    InCall: Busy, "in-call", "its thread is blocked in the same system call at both inspections; LIKELY for a core file: its thread is in a system call that usually waits";
     Unregistered: Waiting, "unregistered", "no waker is left, and the innermost future may be meant to wait forever";
     Unwakeable: Waiting, "unwakeable", "no waker is left, and the type of the innermost future is unknown";
     SeenOnce: Waiting, "seen-once", "a single inspection, or two that are too close, cannot show that nothing changes";
     HolderUnknown: Waiting, "holder-unknown", "waits for a lock, and no task is known to hold it";
     BehindBusy: Waiting, "behind-busy", "ready or due, and a worker is blocked in a call";
+    OverdueUnseen: Waiting, "overdue-unseen", "the timer is due, and no worker is known";
+    Cancelled: Waiting, "cancelled", "cancelled, and not dropped yet";
     Queued: Waiting, "queued", "woken, and may be about to run";
     QueuedUnseen: Waiting, "queued-unseen", "woken, not run between two inspections, and no worker is known";
     Runs: Waiting, "runs", "polled by a known thread that is not blocked, or not at every inspection";
     RunsUnseen: Waiting, "runs-unseen", "polled at every inspection, and the thread is unknown";
-    LeafUnknown: Waiting, "leaf-unknown", "wakers are left, and it is unknown whether an innermost future has one";
-    StackUnknown: Waiting, "stack-unknown", "wakers are left, and what it waits for is unknown";
+    LeafUnknown: Waiting, "leaf-unknown", "it is unknown whether an innermost future has a waker, and wakers may be left";
+    StackUnknown: Waiting, "stack-unknown", "what it waits for is unknown, and wakers may be left";
     ResumerUnknown: Waiting, "resumer-unknown", "a C++20 coroutine, and what can resume it is not known";
     Finished: Waiting, "finished", "a C++20 coroutine or a boxed future that has run to its end, and was not destroyed";
     NotStarted: Waiting, "not-started", "a boxed future that was never polled";
     MayBeFreed: Waiting, "may-be-freed", "a C++20 coroutine or a boxed future, and the allocator does not say that its memory is in use";
     Ignored: Waiting, "ignored", "the verdict would be worse, but `--ignore` hides it";
-    Waits: Waiting, "waits", "something known can still wake it";
+    Waits: Waiting, "waits", "nothing shows that it cannot be woken";
 }
 
 impl InspectedJudgement {
@@ -208,6 +237,7 @@ impl InspectedReason {
                 | InspectedReason::SeenOnce
                 | InspectedReason::HolderUnknown
                 | InspectedReason::BehindBusy
+                | InspectedReason::OverdueUnseen
                 | InspectedReason::QueuedUnseen
                 | InspectedReason::RunsUnseen
                 | InspectedReason::LeafUnknown
@@ -221,18 +251,7 @@ impl InspectedReason {
 /// Applies the rule to a task. `threshold` is how long a timer must be overdue, and how long a lock must
 /// be awaited without a known holder, before that counts.
 pub fn judge_inspected(evidence: &InspectedEvidence, threshold: Nanos) -> InspectedJudgement {
-    let (verdict, reason) = match evidence.state {
-        _ if evidence.may_be_freed => (Verdict::Waiting, InspectedReason::MayBeFreed),
-        TaskState::Finished => (Verdict::Waiting, InspectedReason::Finished),
-        TaskState::NotStarted => (Verdict::Waiting, InspectedReason::NotStarted),
-        TaskState::Idle if evidence.has_unknown_resumer => {
-            (Verdict::Waiting, InspectedReason::ResumerUnknown)
-        }
-        TaskState::Idle => idle(evidence, threshold),
-        TaskState::Notified => notified(evidence),
-        TaskState::Running => running(evidence),
-        TaskState::Cancelled => (Verdict::Waiting, InspectedReason::Queued),
-    };
+    let (verdict, reason) = decide(evidence, threshold);
     let confidence = match evidence.thread {
         PollingThread::InCall if verdict == Verdict::Busy => Confidence::Likely,
         _ => verdict.confidence(),
@@ -246,6 +265,23 @@ pub fn judge_inspected(evidence: &InspectedEvidence, threshold: Nanos) -> Inspec
 
 type Decision = (Verdict, InspectedReason);
 
+fn decide(evidence: &InspectedEvidence, threshold: Nanos) -> Decision {
+    if evidence.may_be_freed {
+        return (Verdict::Waiting, InspectedReason::MayBeFreed);
+    }
+    match evidence.state {
+        TaskState::Finished => (Verdict::Waiting, InspectedReason::Finished),
+        TaskState::NotStarted => (Verdict::Waiting, InspectedReason::NotStarted),
+        TaskState::Cancelled => (Verdict::Waiting, InspectedReason::Cancelled),
+        TaskState::Idle if evidence.has_unknown_resumer => {
+            (Verdict::Waiting, InspectedReason::ResumerUnknown)
+        }
+        TaskState::Idle => idle(evidence, threshold),
+        TaskState::Notified => notified(evidence),
+        TaskState::Running => running(evidence),
+    }
+}
+
 fn idle(evidence: &InspectedEvidence, threshold: Nanos) -> Decision {
     let is_steady = evidence.is_frozen || MIN_OBSERVATION_GAP <= evidence.unchanged;
     let suspicion = certain(evidence)
@@ -254,50 +290,39 @@ fn idle(evidence: &InspectedEvidence, threshold: Nanos) -> Decision {
     match suspicion {
         Some(decision) if is_steady => decision,
         Some(_) => (Verdict::Waiting, InspectedReason::SeenOnce),
-        None => (Verdict::Waiting, open(evidence, threshold)),
+        None => (Verdict::Waiting, waiting_reason(evidence, threshold)),
     }
 }
 
 /// What proves that an unchanged task is stuck.
 fn certain(evidence: &InspectedEvidence) -> Option<Decision> {
-    let is_lost = matches!(
-        (evidence.wakers, evidence.leaf),
-        (
-            Some(0),
-            LeafEvidence::Known {
-                always_registers: true,
-                ..
-            }
-        )
-    );
-    match evidence.blocked {
-        BlockedEvidence::Cycle { is_exclusive: true } => {
-            Some((Verdict::Deadlock, InspectedReason::Deadlock))
-        }
-        _ if is_lost => Some((Verdict::Stuck, InspectedReason::NoWaker)),
-        BlockedEvidence::Behind { is_certain: true } => {
-            Some((Verdict::Stuck, InspectedReason::Behind))
-        }
-        _ => None,
+    if evidence.blocked == (BlockedEvidence::Cycle { is_exclusive: true }) {
+        return Some((Verdict::Deadlock, InspectedReason::Deadlock));
     }
+    if evidence.wakers == Some(0) && evidence.leaf.always_registers() {
+        return Some((Verdict::Stuck, InspectedReason::NoWaker));
+    }
+    if evidence.blocked == (BlockedEvidence::Behind { is_certain: true }) {
+        return Some((Verdict::Stuck, InspectedReason::Behind));
+    }
+    None
 }
 
 /// What makes it likely that an unchanged task is stuck.
 fn likely(evidence: &InspectedEvidence) -> Option<Decision> {
-    let has_no_waker = matches!(
-        evidence.leaf,
-        LeafEvidence::Known {
-            has_no_waker: true,
-            ..
-        }
-    );
-    let reason = match (evidence.wakers, evidence.leaf) {
-        _ if matches!(evidence.blocked, BlockedEvidence::Cycle { .. }) => InspectedReason::Deadlock,
-        (Some(0), LeafEvidence::Known { .. }) => InspectedReason::NoWaker,
-        _ if matches!(evidence.blocked, BlockedEvidence::Behind { .. }) => InspectedReason::Behind,
-        (Some(1..), _) if has_no_waker => InspectedReason::LeafWithoutWaker,
-        (Some(1..), _) if evidence.only_own_wakers => InspectedReason::OwnWaker,
-        _ => return None,
+    let has_wakers = evidence.wakers.is_some_and(|wakers| 0 < wakers);
+    let reason = if matches!(evidence.blocked, BlockedEvidence::Cycle { .. }) {
+        InspectedReason::Deadlock
+    } else if evidence.wakers == Some(0) && evidence.leaf.is_known() {
+        InspectedReason::NoWaker
+    } else if matches!(evidence.blocked, BlockedEvidence::Behind { .. }) {
+        InspectedReason::Behind
+    } else if has_wakers && evidence.leaf.has_no_waker() {
+        InspectedReason::LeafWithoutWaker
+    } else if has_wakers && evidence.only_own_wakers {
+        InspectedReason::OwnWaker
+    } else {
+        return None;
     };
     Some((Verdict::MaybeStuck, reason))
 }
@@ -313,14 +338,17 @@ fn overdue(evidence: &InspectedEvidence, threshold: Nanos) -> Option<Decision> {
 }
 
 /// Why an idle task gets no bad verdict.
-fn open(evidence: &InspectedEvidence, threshold: Nanos) -> InspectedReason {
+fn waiting_reason(evidence: &InspectedEvidence, threshold: Nanos) -> InspectedReason {
     let is_overdue = evidence.overdue.is_some_and(|overdue| threshold <= overdue);
     match (evidence.wakers, evidence.leaf) {
         (Some(0), LeafEvidence::MayWaitForever) => InspectedReason::Unregistered,
         (Some(0), _) => InspectedReason::Unwakeable,
         (None, LeafEvidence::MayWaitForever) => InspectedReason::Waits,
         (_, LeafEvidence::Unknown) => InspectedReason::StackUnknown,
-        _ if is_overdue => InspectedReason::BehindBusy,
+        _ if is_overdue && evidence.workers == WorkerEvidence::Blocked => {
+            InspectedReason::BehindBusy
+        }
+        _ if is_overdue => InspectedReason::OverdueUnseen,
         (
             _,
             LeafEvidence::Known {
@@ -351,10 +379,10 @@ fn notified(evidence: &InspectedEvidence) -> Decision {
 }
 
 fn running(evidence: &InspectedEvidence) -> Decision {
-    let is_at_every_look = MIN_OBSERVATION_GAP <= evidence.in_state;
+    let is_running_throughout = MIN_OBSERVATION_GAP <= evidence.in_state;
     match evidence.thread {
         PollingThread::Blocked | PollingThread::InCall => (Verdict::Busy, InspectedReason::InCall),
-        PollingThread::Unknown if is_at_every_look => {
+        PollingThread::Unknown if is_running_throughout => {
             (Verdict::Waiting, InspectedReason::RunsUnseen)
         }
         _ => (Verdict::Waiting, InspectedReason::Runs),

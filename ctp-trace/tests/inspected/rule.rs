@@ -176,6 +176,20 @@ fn a_blocked_worker_explains_delays() {
     let late = (Verdict::MaybeStuck, InspectedReason::Overdue);
     assert_eq!(timer(WorkerEvidence::Active), late);
     assert_eq!(timer(WorkerEvidence::Blocked), behind);
+    let unseen = (Verdict::Waiting, InspectedReason::OverdueUnseen);
+    assert_eq!(timer(WorkerEvidence::Unknown), unseen);
+    assert!(unseen.1.is_gap());
+}
+
+#[test]
+fn a_cancelled_task_is_not_about_to_run() {
+    let evidence = InspectedEvidence {
+        state: TaskState::Cancelled,
+        ..steady()
+    };
+    let cancelled = (Verdict::Waiting, InspectedReason::Cancelled);
+    assert_eq!(judged(&evidence), cancelled);
+    assert!(!cancelled.1.is_gap());
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn inspected() -> String {
     let mut table = INSPECTED_HEADER.to_owned();
     for reason in INSPECTED_REASONS {
         let word = format!("`{}`", reason.word());
-        row(&mut table, reason.verdict(), &word, reason.when());
+        row(&mut table, reason.worst_verdict(), &word, reason.when());
     }
     table
 }

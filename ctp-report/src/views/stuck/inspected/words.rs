@@ -51,6 +51,10 @@ pub fn waiting(reason: InspectedReason) -> Option<&'static str> {
         InspectedReason::SeenOnce => "they look stuck, but a second look is needed to say",
         InspectedReason::HolderUnknown => "the holder of the lock they wait for is not known",
         InspectedReason::BehindBusy => "they are ready or due, and a worker is blocked: see BUSY",
+        InspectedReason::OverdueUnseen => {
+            "their timers are due and have not fired; no worker of theirs is known"
+        }
+        InspectedReason::Cancelled => "cancelled, and not dropped yet",
         InspectedReason::Queued => "woken, about to run",
         InspectedReason::QueuedUnseen => "woken, and not run; no worker of theirs is known",
         InspectedReason::Runs => "running",
