@@ -91,7 +91,7 @@ fn read(trace: WrittenTrace<'_>, mut trace_model: TraceModel) -> Option<TraceMod
             Err(_) => trace_model.note_damage(),
         }
     }
-    trace_model.reconcile(&reader);
+    trace_model.finish_reading(&reader);
     Some(trace_model)
 }
 

@@ -79,7 +79,7 @@ impl Trace {
             trace.records += u64::from(is_counted);
             trace.take(record);
         }
-        trace.trace_model.reconcile(&reader);
+        trace.trace_model.finish_reading(&reader);
         (trace, reader.completeness())
     }
 

@@ -123,7 +123,7 @@ impl Model {
 
     /// Derives what is known only once no more records follow.
     pub fn complete(&mut self, reader: &Reader<'_>) {
-        self.trace_model.reconcile(reader);
+        self.trace_model.finish_reading(reader);
         self.find_awaited();
     }
 

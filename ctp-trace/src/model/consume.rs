@@ -184,7 +184,7 @@ impl TraceModel {
         let event_counts = &self.counts_before_shutdown(event_counts);
         let coroutine = self.coroutines.of(event_counts.coroutine);
         coroutine.close(event_counts);
-        self.missing.accounts.inexact |= coroutine.account.inexact;
+        self.missing.accounts.has_untrusted_counts |= coroutine.account.inexact;
         self.sums.totals.filtered = self
             .sums
             .totals

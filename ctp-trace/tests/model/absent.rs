@@ -151,7 +151,7 @@ fn read(bytes: &[u8]) -> (bool, Vec<Gap>) {
             Err(_) => trace_model.note_damage(),
         }
     }
-    trace_model.reconcile(&reader);
+    trace_model.finish_reading(&reader);
     let judged = trace_model.judge(SECOND);
     let is_stuck = judged
         .iter()
@@ -319,6 +319,10 @@ fn counts_beyond_the_records_are_gaps() {
         (
             end(|end| (end.events, end.records) = (3, 5)),
             vec![Gap::AbsentEvents(1)],
+        ),
+        (
+            end(|end| (end.lost, end.records) = (10, 9)),
+            vec![Gap::UnattributedLosses(7), Gap::AbsentRecords(5)],
         ),
         (
             end(|end| end.events = u64::MAX),

@@ -65,7 +65,7 @@ impl Facts {
                 }
             }
         }
-        model.reconcile(&reader);
+        model.finish_reading(&reader);
         let is_whole = !is_damaged && reader.completeness() == Completeness::Whole;
         facts.lost = is_whole.then(|| model.lost());
         facts.note_end(&model, &places);

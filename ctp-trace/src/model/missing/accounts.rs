@@ -6,7 +6,7 @@
 use crate::model::TraceModel;
 use crate::model::gaps::Gap;
 use crate::reader::Reader;
-use crate::record::Record;
+use crate::record::{End, Record};
 
 /// Counts of what was read, and the counts that chunk headers state.
 #[derive(Clone, Debug, Default)]
@@ -15,7 +15,7 @@ pub(in crate::model) struct Accounts {
     records: u64,
     births: u64,
     /// The counts of some coroutine cannot be trusted, so the totals cannot match either.
-    pub(in crate::model) inexact: bool,
+    pub(in crate::model) has_untrusted_counts: bool,
     /// Parts of the trace that could not be read.
     pub(in crate::model) unreadable_parts: u64,
     /// The largest number of lost events that any chunk states.
@@ -34,53 +34,51 @@ impl Accounts {
 }
 
 impl TraceModel {
-    /// Takes the counts from chunk headers. Call this after the reader has returned all records.
-    pub fn reconcile(&mut self, reader: &Reader<'_>) {
+    /// Call this after the last record: takes the counts of chunk headers, and the polls that waited for
+    /// later records.
+    pub fn finish_reading(&mut self, reader: &Reader<'_>) {
         let accounts = &mut self.missing.accounts;
         accounts.stated_lost = reader.stated_lost();
         accounts.unknown_chunks = reader.passed_over();
         self.branches.finish();
     }
 
-    /// The stated counts that exceed what was read. If parts of the trace are known to be missing, they
-    /// are the cause, and are reported as a gap of their own.
+    /// The stated counts that exceed what was read. Empty if parts of the trace are unreadable: those parts
+    /// explain the difference, and have a gap of their own.
     pub(in crate::model) fn unmatched_counts(&self) -> Vec<Gap> {
         let accounts = &self.missing.accounts;
         let Some(end) = self.end().filter(|_| accounts.unreadable_parts == 0) else {
             return Vec::new();
         };
+        let coroutines = end.coroutines.saturating_sub(accounts.births);
+        let events = end.events.saturating_sub(self.totals().events);
+        // Coroutines and events are records too.
+        let other_records = if coroutines == 0 && events == 0 {
+            end.records.saturating_sub(accounts.records)
+        } else {
+            0
+        };
         let missing = [
-            (
-                end.coroutines,
-                accounts.births,
-                Gap::AbsentCoroutines as fn(u64) -> Gap,
-            ),
-            (end.events, self.totals().events, Gap::AbsentEvents),
-            (
-                end.lost.max(accounts.stated_lost),
-                self.attributed_losses(),
-                Gap::UnattributedLosses,
-            ),
-            (end.records, accounts.records, Gap::AbsentRecords),
+            (coroutines, Gap::AbsentCoroutines as fn(u64) -> Gap),
+            (events, Gap::AbsentEvents),
+            (self.unattributed_losses(end), Gap::UnattributedLosses),
+            (other_records, Gap::AbsentRecords),
         ];
-        let mut gaps: Vec<Gap> = missing
+        missing
             .into_iter()
-            .filter(|(stated, found, _)| found < stated)
-            .map(|(stated, found, gap)| gap(stated - found))
-            .collect();
-        if 1 < gaps.len() {
-            // Coroutines and events are records too.
-            gaps.retain(|gap| !matches!(gap, Gap::AbsentRecords(_)));
-        }
-        gaps
+            .filter(|(count, _)| *count != 0)
+            .map(|(count, gap)| gap(count))
+            .collect()
     }
 
-    /// Lost events that belong to a known coroutine. If the counts of any coroutine cannot be trusted,
-    /// every loss counts as attributed.
-    fn attributed_losses(&self) -> u64 {
-        if self.missing.accounts.inexact {
-            return u64::MAX;
+    /// Lost events that do not belong to a known coroutine. 0 if the counts of any coroutine cannot be
+    /// trusted.
+    fn unattributed_losses(&self, end: &End) -> u64 {
+        let accounts = &self.missing.accounts;
+        if accounts.has_untrusted_counts {
+            return 0;
         }
-        self.lost_by_coroutines()
+        let lost = end.lost.max(accounts.stated_lost);
+        lost.saturating_sub(self.lost_by_coroutines())
     }
 }
