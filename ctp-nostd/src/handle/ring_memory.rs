@@ -6,6 +6,7 @@ use super::static_memory::{MemoryOf, span};
 use crate::memory::RegionOf;
 use crate::memory::layout::{CompactWithRing, LaneRecord, RingHead, RingWords};
 use crate::platform::{Platform, Probe};
+use crate::protocol::history;
 use crate::sync::AtomicU64;
 
 /// Compact memory with a ring of the latest `RECORDS` records: events of all coroutines, wakes, and calls
@@ -51,7 +52,8 @@ impl<const STATIONS: usize, const RECORDS: usize, const ENTRIES: usize>
     #[expect(unsafe_code, reason = "every layout is valid when it is all zero")]
     pub const fn new() -> Self {
         const {
-            assert!(RECORDS.is_power_of_two() && 8 <= RECORDS && RECORDS <= 1 << 16);
+            assert!(RECORDS.is_power_of_two());
+            assert!(history::MIN_RECORDS <= RECORDS && RECORDS <= history::MAX_RECORDS);
         }
         // SAFETY: a struct of structs of the layout. All of them are made of atomics, for which every
         // bit pattern is a value.

@@ -86,7 +86,7 @@ impl ProbeLayout for CompactWithRing {
         payload: impl FnOnce() -> Payload,
     ) {
         if let Some(ring) = ring {
-            ring.record(owner_bits, at_ns, payload());
+            ring.push(owner_bits, at_ns, payload());
         }
     }
 }
