@@ -46,13 +46,13 @@ use core::sync::atomic::compiler_fence;
 
 use super::{AtomicU32, CHANGING, Claim, Ordering, private};
 
-/// Whether threads can have lanes: they need a compare-and-swap of 64 bits.
+/// Whether threads can have lanes. Lanes need a compare-and-swap of 64 bits.
 pub(crate) const HAS_LANES: bool = false;
 
 /// A word that other words guard.
 pub type AtomicU64 = Halves<AtomicU32>;
 
-/// A word that no other process reads.
+/// A word that only one thread and its signal handlers write, and that no other process reads.
 pub(crate) type PrivateU64 = Halves<private::AtomicU32>;
 
 /// The operations of a half.
@@ -182,13 +182,13 @@ pub(crate) fn set(word: &PrivateU64, bits: u64) {
 #[inline(always)]
 pub(crate) fn claim(word: &AtomicU64, value: u64) -> Claim {
     let (low, high) = (value as u32, (value >> 32) as u32);
-    let present = match word.high.load(Ordering::Relaxed) {
+    let outcome = match word.high.load(Ordering::Relaxed) {
         0 => word
             .high
             .compare_exchange(0, high, Ordering::Relaxed, Ordering::Relaxed),
         present => Err(present),
     };
-    match present {
+    match outcome {
         Ok(_) => {
             word.low.store(low, Ordering::Relaxed);
             Claim::Claimed

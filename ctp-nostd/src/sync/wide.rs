@@ -1,6 +1,9 @@
-//! Words of 64 bits on targets that have atomics of that size: each is read and written at once.
+//! Words of 64 bits on targets that have atomics of that size: each is read and written atomically.
 //! `split.rs` has the same types for all other targets.
-#![allow(unsafe_code, reason = "an instruction that no intrinsic offers")]
+#![allow(
+    unsafe_code,
+    reason = "a read-modify-write without a lock prefix, for which there is no intrinsic"
+)]
 
 use super::{CHANGING, Claim, Ordering};
 
@@ -9,10 +12,10 @@ pub use core::sync::atomic::AtomicU64;
 #[cfg(loom)]
 pub use loom::sync::atomic::AtomicU64;
 
-/// A word that no other process reads.
+/// A word that only one thread and its signal handlers write, and that no other process reads.
 pub(crate) type PrivateU64 = core::sync::atomic::AtomicU64;
 
-/// Whether threads can have lanes: they need a compare-and-swap of 64 bits.
+/// Whether threads can have lanes. Lanes need a compare-and-swap of 64 bits.
 pub(crate) const HAS_LANES: bool = true;
 
 exchange!(
@@ -24,7 +27,7 @@ exchange!(
     target_arch = "x86_64"
 );
 
-/// Sets `bits` in a `word` that only this program sees.
+/// Sets `bits` in a `word` that only the calling thread and its signal handlers write.
 #[inline(always)]
 pub(crate) fn set(word: &PrivateU64, bits: u64) {
     #[cfg(target_arch = "x86_64")]
@@ -41,15 +44,15 @@ pub(crate) fn set(word: &PrivateU64, bits: u64) {
     word.fetch_or(bits, Ordering::Relaxed);
 }
 
-/// Changes a word from 0 to `value`.
+/// Changes a word from 0 to `value`. The result says what the word held.
 #[inline(always)]
 pub(crate) fn claim(word: &AtomicU64, value: u64) -> Claim {
     // Usually the value is there already. A plain load keeps its cache line shared.
-    let present = match word.load(Ordering::Relaxed) {
+    let outcome = match word.load(Ordering::Relaxed) {
         0 => word.compare_exchange(0, value, Ordering::Relaxed, Ordering::Relaxed),
         present => Err(present),
     };
-    match present {
+    match outcome {
         Ok(_) => Claim::Claimed,
         Err(present) if present == value => Claim::Same,
         Err(_) => Claim::Other,
@@ -137,15 +140,15 @@ impl StandaloneU64 {
         self.0.load(order)
     }
 
-    /// The only writer, and handlers that interrupt the writer: reads the word. `None` if the caller has
-    /// interrupted a change, which is never the case here.
+    /// The only writer, and handlers that interrupt the writer: reads the word. Always `Some` on these
+    /// targets; with split words, `None` if the caller has interrupted a change.
     #[inline(always)]
     pub fn load_own(&self) -> Option<u64> {
         Some(self.0.load(Ordering::Relaxed))
     }
 
-    /// Reads the word. `None` if a writer is in the middle of a change, which is never the case
-    /// here.
+    /// Reads the word. Always `Some` on these targets; with split words, `None` if a writer is in the middle
+    /// of a change.
     #[inline(always)]
     pub fn load_whole(&self, order: Ordering) -> Option<u64> {
         Some(self.0.load(order))
