@@ -68,7 +68,7 @@ fn decimal(text: &str) -> usize {
 fn fields(fields: &[Field]) -> Vec<Row> {
     fields
         .iter()
-        .map(|&(name, offset, bytes)| (name.to_owned(), offset, bytes))
+        .map(|field| (field.name.to_owned(), field.offset, field.bytes))
         .collect()
 }
 

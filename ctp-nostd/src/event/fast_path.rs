@@ -230,7 +230,7 @@ impl<P: Platform, L: ProbeLayout> StationHandle<P, L> {
     /// Adds the wait or run that event `n` ended, and that the previous event began, to the totals.
     #[inline(always)]
     pub fn account(&self, n: u64, at: u64, kind: u8, bins: Bins) {
-        let Some(station) = L::full(self.station) else {
+        let Some(station) = L::as_full(self.station) else {
             return; // no statistics
         };
         let before = self.station.slot_of(n.wrapping_sub(1));

@@ -111,7 +111,7 @@ impl<P: Platform, L: ProbeLayout> StationHandle<P, L> {
         station.owner.store(owner, Ordering::Relaxed);
         station.meta.store(meta, Ordering::Relaxed);
         station.is_dead.store(0, Ordering::Relaxed);
-        if let Some(station) = L::full(station).filter(|_| self.probe.bins::<ANY>().is_some()) {
+        if let Some(station) = L::as_full(station).filter(|_| self.probe.bins::<ANY>().is_some()) {
             station.clear_aggregates();
         }
         if self.probe.region.is_extended {

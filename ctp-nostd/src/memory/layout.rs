@@ -74,8 +74,16 @@ pub const fn uses_of(coroutine_word: u32) -> u32 {
     coroutine_word >> STATION_BITS
 }
 
-/// One field of a layout: name, offset and size in bytes.
-pub type Field = (&'static str, usize, usize);
+/// One field of a layout.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// The name, as in `LAYOUT.md`.
+    pub name: &'static str,
+    /// The offset in the struct, in bytes.
+    pub offset: usize,
+    /// The size in bytes.
+    pub bytes: usize,
+}
 
 /// Raw words of the shared memory.
 pub(crate) trait Words {
@@ -85,13 +93,16 @@ pub(crate) trait Words {
     }
 
     /// The first nonzero word, or 0.
-    fn first_used(&self) -> u64;
+    fn first_nonzero(&self) -> u64 {
+        let mut words = self.fields().map(|(_, word)| word);
+        words.find(|word| *word != 0).unwrap_or(0)
+    }
 }
 
 macro_rules! words {
     ($($word:ty),+) => {
         $(impl Words for $word {
-            fn first_used(&self) -> u64 {
+            fn first_nonzero(&self) -> u64 {
                 self.load(Ordering::Relaxed).into()
             }
         })+
@@ -100,8 +111,8 @@ macro_rules! words {
 words!(AtomicU8, AtomicU32, AtomicU64, SequenceU64, StandaloneU64);
 
 impl<W: Words, const N: usize> Words for [W; N] {
-    fn first_used(&self) -> u64 {
-        let mut words = self.iter().map(Words::first_used);
+    fn first_nonzero(&self) -> u64 {
+        let mut words = self.iter().map(Words::first_nonzero);
         words.find(|word| *word != 0).unwrap_or(0)
     }
 }
@@ -118,17 +129,16 @@ macro_rules! layout {
         impl $name {
             /// Every field with its offset and size, as `LAYOUT.md` lists them.
             pub const FIELDS: &'static [Field] =
-                &[$((stringify!($field), $offset, size_of::<$type>())),+];
+                &[$(Field {
+                    name: stringify!($field),
+                    offset: $offset,
+                    bytes: size_of::<$type>(),
+                }),+];
         }
 
         impl Words for $name {
             fn fields(&self) -> impl Iterator<Item = (&'static str, u64)> {
-                [$((stringify!($field), self.$field.first_used())),+].into_iter()
-            }
-
-            fn first_used(&self) -> u64 {
-                let mut words = self.fields().map(|(_, word)| word);
-                words.find(|word| *word != 0).unwrap_or(0)
+                [$((stringify!($field), self.$field.first_nonzero())),+].into_iter()
             }
         }
 
@@ -143,16 +153,15 @@ macro_rules! layout {
             assert!(size_of::<$name>() == $size);
             assert!(align_of::<$name>() == $align);
             $(assert!(core::mem::offset_of!($name, $field) == $offset);)+
-                        // No hole and no missing field: the sizes add up to the whole.
+            // No hole and no missing field: the sizes add up to the whole.
             assert!(0 $(+ size_of::<$type>())+ == $size);
         };
     };
 }
 
 layout! {
-        /// Start of the memory. The first 0x18 bytes are cTP v1; the rest is the extension.
-        // One field per word of `LAYOUT.md`, so that a test can compare them. Hence the length of
-        // this struct.
+    /// Start of the memory. The first 0x18 bytes are cTP v1; the rest is the extension.
+    // One field per word of `LAYOUT.md`, so that a test can compare them. Hence the length of this struct.
     #[derive(Default)]
     pub struct Header, 1024, align 256 {
         0x000 magic: AtomicU64,
@@ -328,10 +337,14 @@ const fn hash_of(station: &[Field], interned: &[Field]) -> u64 {
 const fn hash_of_fields(mut hash: u64, fields: &[Field]) -> u64 {
     let mut f = 0;
     while f < fields.len() {
-        let (name, offset, size) = fields[f];
+        let Field {
+            name,
+            offset,
+            bytes,
+        } = fields[f];
         hash = fnv1a(hash, name.as_bytes());
         hash = fnv1a(hash, &(offset as u64).to_le_bytes());
-        hash = fnv1a(hash, &(size as u64).to_le_bytes());
+        hash = fnv1a(hash, &(bytes as u64).to_le_bytes());
         f += 1;
     }
     hash

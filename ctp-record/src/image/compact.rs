@@ -156,8 +156,9 @@ fn copy_fields(
     (compact, compact_fields): (&[u8], &[Field]),
     (full, full_fields): (&mut [u8], &[Field]),
 ) {
-    for (&(_, from, bytes), &(_, to, _)) in compact_fields.iter().zip(full_fields) {
-        full[to..to + bytes].copy_from_slice(&compact[from..from + bytes]);
+    for (from, to) in compact_fields.iter().zip(full_fields) {
+        full[to.offset..to.offset + from.bytes]
+            .copy_from_slice(&compact[from.offset..from.offset + from.bytes]);
     }
 }
 

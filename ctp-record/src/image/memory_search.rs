@@ -134,11 +134,11 @@ mod tests {
     /// A memory with these words in its header.
     fn memory(bytes: usize, words: &[(&str, u64)]) -> Vec<u8> {
         let mut memory = vec![0; bytes.max(size_of::<Header>())];
-        for &(name, at, size) in Header::FIELDS {
-            let word = words.iter().find(|(word, _)| *word == name);
+        for field in Header::FIELDS {
+            let word = words.iter().find(|(word, _)| *word == field.name);
             let word = word.map_or(0, |(_, word)| *word).to_le_bytes();
-            let size = size.min(8);
-            memory[at..at + size].copy_from_slice(&word[..size]);
+            let bytes = field.bytes.min(8);
+            memory[field.offset..field.offset + bytes].copy_from_slice(&word[..bytes]);
         }
         memory.truncate(bytes);
         memory

@@ -7,15 +7,15 @@ use ctp_nostd::layout::{Field, Header, Span};
 /// The offset of a field.
 pub fn offset_of(fields: &[Field], name: &str) -> usize {
     let mut fields = fields.iter();
-    let field = fields.find(|(field, _, _)| *field == name);
-    field.expect("the layout has a field of this name").1
+    let field = fields.find(|field| field.name == name);
+    field.expect("the layout has a field of this name").offset
 }
 
 /// The number in a field of the header; 0 if the memory is shorter.
 pub fn field(memory: &[u8], name: &str) -> u64 {
     let mut fields = Header::FIELDS.iter();
-    let field = fields.find(|(field, _, _)| *field == name);
-    let bytes = field.and_then(|&(_, at, size)| memory.get(at..at + size));
+    let field = fields.find(|field| field.name == name);
+    let bytes = field.and_then(|field| memory.get(field.offset..field.offset + field.bytes));
     let bytes = bytes.unwrap_or_default().iter().rev();
     bytes.fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
@@ -51,8 +51,8 @@ pub fn fields_of<'f>(
     fields: &'f [Field],
     names: &'f [&str],
 ) -> impl Iterator<Item = Range<usize>> + 'f {
-    let fields = fields.iter().filter(|(name, ..)| names.contains(name));
-    fields.map(|&(_, at, bytes)| at..at + bytes)
+    let fields = fields.iter().filter(|field| names.contains(&field.name));
+    fields.map(|field| field.offset..field.offset + field.bytes)
 }
 
 /// Where the entries of a table are. Empty if the header describes the table wrongly.

@@ -202,7 +202,7 @@ mod tests {
     use std::time::Duration;
 
     use ctp_nostd::layout::{
-        Compact, CompactStation, EXT_MAGIC, EXT_REV, LAYOUT_HASH, Layout as _, MAGIC, Slot,
+        Compact, CompactStation, EXT_MAGIC, EXT_REV, Field, LAYOUT_HASH, Layout as _, MAGIC, Slot,
         Station, VERSION,
     };
 
@@ -254,9 +254,9 @@ mod tests {
     }
 
     fn set(memory: &mut [u8], name: &str, word: u64) {
-        let field = Header::FIELDS.iter().find(|(field, _, _)| *field == name);
-        let &(_, at, size) = field.expect("a field of the header");
-        memory[at..at + size].copy_from_slice(&word.to_le_bytes()[..size]);
+        let field = Header::FIELDS.iter().find(|field| field.name == name);
+        let &Field { offset, bytes, .. } = field.expect("a field of the header");
+        memory[offset..offset + bytes].copy_from_slice(&word.to_le_bytes()[..bytes]);
     }
 
     /// A memory of two stations, which has handed out as many as there are counts of events.

@@ -265,9 +265,9 @@ fn words_on_the_page_match_the_layout() {
         let named = structs.iter().find(|(prefix, _)| name.starts_with(prefix));
         let (prefix, fields) = named.expect(name);
         let field = name[prefix.len()..].to_lowercase();
-        let named = fields.iter().find(|(known, _, _)| *known == field);
-        let (_, offset, _) = named.expect(name);
-        assert_eq!(usize::from_str_radix(value, 16), Ok(*offset), "{name}");
+        let named = fields.iter().find(|known| known.name == field);
+        let offset = named.expect(name).offset;
+        assert_eq!(usize::from_str_radix(value, 16), Ok(offset), "{name}");
         words += 1;
     }
     assert!(40 < words, "{words}");

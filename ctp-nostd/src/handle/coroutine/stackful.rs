@@ -35,7 +35,7 @@ impl<P: Platform, L: ProbeLayout> Coroutine<P, L> {
         let local = local::<P>();
         self.clear_current(handle, local);
         if handle.keeps(handle.probe.control_word(), EventKind::Suspend) {
-            let position = match L::full(handle.station) {
+            let position = match L::as_full(handle.station) {
                 Some(station) => station.store_caller(), // inlined, unlike a closure
                 None => None,
             };
@@ -54,7 +54,7 @@ impl<P: Platform, L: ProbeLayout> Coroutine<P, L> {
         self.clear_current(handle, local);
         if handle.keeps(handle.probe.control_word(), EventKind::Suspend) {
             let StackPosition { pc, sp, fp } = *position;
-            let station = L::full(handle.station);
+            let station = L::as_full(handle.station);
             let addr = station.map(|station| station.store_position(pc, sp, fp));
             handle.emit_suspend(local, wait, addr.unwrap_or(self.addr()), self.wake_seen());
         }

@@ -1,7 +1,8 @@
-//! The structs that exist in two sizes, and the two layouts that select a size.
+//! The structs that exist in a full and a compact size, and the three layouts: [`Full`], [`Compact`], and
+//! [`CompactWithRing`], which is compact and has a ring.
 //!
-//! The full layout is cTP v1: a station has 1 KiB. The compact layout is for small microcontrollers: a
-//! station has 256 bytes. Both have the same words, except that a compact station has two slots and no
+//! The full layout is cTP v1 with the extension: a station has 1 KiB. The compact layouts are for small
+//! microcontrollers: a station has 256 bytes. Both sizes have the same words, except that a compact station has two slots and no
 //! statistics, and that a compact entry holds less text.
 
 use super::{Aggregate, Field, LaneRecord, MAGIC, RingHead, Slot, Words, hash_of};
@@ -35,7 +36,7 @@ pub trait Layout:
 {
     /// First word of the memory.
     const MAGIC: u64;
-    /// Value of the header's `station_bytes`.
+    /// Value of the header's `station_bytes`: 0 means stations of 1024 bytes.
     const STATION_BYTES: u32;
     /// Value of the header's `layout_hash`.
     const HASH: u64;
@@ -46,9 +47,9 @@ pub trait Layout:
     /// How many events may be nested in another event of the same coroutine. They fill the slots
     /// together with the outermost event and, where there are statistics, the event before.
     const MAX_DEPTH: u32;
-    /// Which of the two offsets of a field is valid.
+    /// Index of this layout's offset in the pair that `sized_layout!` takes: 0 full, 1 compact.
     #[doc(hidden)]
-    const COLUMN: usize;
+    const OFFSET_INDEX: usize;
 
     /// The slots of a station.
     type Slots: AsRef<[Slot]> + Default + Send + Sync;
@@ -61,7 +62,7 @@ pub trait Layout:
 
     /// The station, if it has the full layout.
     #[doc(hidden)]
-    fn full(station: &StationOf<Self>) -> Option<&Station>;
+    fn as_full(station: &StationOf<Self>) -> Option<&Station>;
 }
 
 mod sealed {
@@ -78,14 +79,14 @@ impl Layout for Full {
     const SLOTS: u64 = super::SLOTS as u64;
     const TEXT_BYTES: usize = super::TEXT_BYTES;
     const MAX_DEPTH: u32 = super::SLOTS as u32 - 2;
-    const COLUMN: usize = 0;
+    const OFFSET_INDEX: usize = 0;
     type Slots = [Slot; super::SLOTS];
     type Aggregate = Aggregate;
     type Text = [AtomicU64; super::TEXT_BYTES / 8];
     type Ring = ();
 
     #[inline(always)]
-    fn full(station: &Station) -> Option<&Station> {
+    fn as_full(station: &Station) -> Option<&Station> {
         Some(station)
     }
 }
@@ -97,14 +98,14 @@ impl Layout for Compact {
     const SLOTS: u64 = 2;
     const TEXT_BYTES: usize = 24;
     const MAX_DEPTH: u32 = 1;
-    const COLUMN: usize = 1;
+    const OFFSET_INDEX: usize = 1;
     type Slots = [Slot; 2];
     type Aggregate = ();
     type Text = [AtomicU64; 3];
     type Ring = ();
 
     #[inline(always)]
-    fn full(_: &CompactStation) -> Option<&Station> {
+    fn as_full(_: &CompactStation) -> Option<&Station> {
         None
     }
 }
@@ -116,14 +117,14 @@ impl Layout for CompactWithRing {
     const SLOTS: u64 = Compact::SLOTS;
     const TEXT_BYTES: usize = Compact::TEXT_BYTES;
     const MAX_DEPTH: u32 = Compact::MAX_DEPTH;
-    const COLUMN: usize = Compact::COLUMN;
+    const OFFSET_INDEX: usize = Compact::OFFSET_INDEX;
     type Slots = <Compact as Layout>::Slots;
     type Aggregate = ();
     type Text = <Compact as Layout>::Text;
     type Ring = Option<RingWords>;
 
     #[inline(always)]
-    fn full(_: &StationOf<Self>) -> Option<&Station> {
+    fn as_full(_: &StationOf<Self>) -> Option<&Station> {
         None
     }
 }
@@ -142,17 +143,16 @@ macro_rules! sized_layout {
         impl<L: Layout> $name<L> {
             /// Every field with its offset and size, as `LAYOUT.md` lists them.
             pub const FIELDS: &'static [Field] =
-                &[$((stringify!($field), [$full, $compact][L::COLUMN], size_of::<$type>())),+];
+                &[$(Field {
+                    name: stringify!($field),
+                    offset: [$full, $compact][L::OFFSET_INDEX],
+                    bytes: size_of::<$type>(),
+                }),+];
         }
 
         impl Words for $name<Full> {
             fn fields(&self) -> impl Iterator<Item = (&'static str, u64)> {
-                [$((stringify!($field), self.$field.first_used())),+].into_iter()
-            }
-
-            fn first_used(&self) -> u64 {
-                let mut words = self.fields().map(|(_, word)| word);
-                words.find(|word| *word != 0).unwrap_or(0)
+                [$((stringify!($field), self.$field.first_nonzero())),+].into_iter()
             }
         }
 
@@ -180,7 +180,7 @@ macro_rules! sized_layout {
 const fn bytes_of(fields: &[Field]) -> usize {
     let (mut bytes, mut at) = (0, 0);
     while at < fields.len() {
-        bytes += fields[at].2;
+        bytes += fields[at].bytes;
         at += 1;
     }
     bytes
