@@ -2,7 +2,7 @@
 
 use core::ffi::{CStr, c_char};
 
-use ctp_nostd::call_site::{ForeignLine, longest_text};
+use ctp_nostd::call_site::{ForeignLine, longest_valid_utf8};
 
 /// A source line of the caller.
 ///
@@ -25,5 +25,5 @@ pub unsafe fn name_of<'n>(name: *const c_char) -> &'n str {
         return "";
     }
     // SAFETY: not null, and a string of C.
-    longest_text(unsafe { CStr::from_ptr(name) })
+    longest_valid_utf8(unsafe { CStr::from_ptr(name) })
 }

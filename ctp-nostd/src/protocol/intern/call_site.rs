@@ -1,8 +1,8 @@
-//! [`CallSite`]: the source line that calls the probe. This is a `Location` of Rust, or a line or a
-//! function of another language.
+//! [`CallSite`]: where the probe is called. This is a `Location` of Rust, or a line or a function of
+//! another language.
 #![allow(
     unsafe_code,
-    reason = "the file name of another language is a string of C"
+    reason = "the file name of another language is a C string"
 )]
 
 use core::ffi::{CStr, c_char};
@@ -10,8 +10,8 @@ use core::panic::Location;
 
 use super::Entry;
 
-/// The source line that makes a call: a [`Location`], or a [`ForeignLine`] of another language. A
-/// [`ForeignFunction`] stands for the line where the function begins.
+/// Where a call is made: a [`Location`], or a [`ForeignLine`] of another language. A [`ForeignFunction`]
+/// stands for the line where the function begins.
 pub trait CallSite: Copy + Into<StoredCallSite> {
     /// Identifies the line in the cache of sites, for the life of the process. Never 0.
     fn key(self) -> u64;
@@ -43,29 +43,30 @@ unsafe impl Send for ForeignLine {}
 unsafe impl Sync for ForeignLine {}
 
 impl ForeignLine {
-    /// Creates the line with this number, from 1, of this file. A null pointer means that the file is
-    /// not known. If a name is not UTF-8, its longest part that is UTF-8 is kept.
+    /// Line `line` (from 1) of `file`. A null pointer means that the file is not known. If a name is not
+    /// UTF-8, its longest part that is UTF-8 is kept.
     ///
     /// # Safety
     ///
     /// `file` is null, or points to a string that ends with a zero byte, never changes, and lives as
-    /// long as the process. Two strings with different text never have the same address.
+    /// long as the process. So the address identifies the text.
     #[inline(always)]
     pub const unsafe fn new(file: *const c_char, line: u32) -> Self {
         ForeignLine { file, line }
     }
 
-    /// Creates the line with this number, from 1, of this file or of an unknown file.
+    /// Line `line` (from 1) of `file`; `None`: the file is not known.
     pub fn in_file(file: Option<&'static CStr>, line: u32) -> Self {
         let file = file.map_or(core::ptr::null(), CStr::as_ptr);
         ForeignLine { file, line }
     }
 }
 
-/// Multiplies a value to a hash. An odd number with an irregular pattern of bits spreads the value to the upper bits.
+/// Factor of the multiplicative hash: 2^64 divided by the golden ratio. It spreads a value to the upper bits.
 const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Bits of the hash in a key, so that the key fits into a line of the cache.
+/// Bits of the hash in a key, so that the key fits into an entry of the cache of sites. On 32-bit targets, an
+/// entry holds a `usize`.
 const HASH_BITS: u32 = if usize::BITS < 48 { 31 } else { 47 };
 
 /// Set in each key of another language, to distinguish it from the address of a `Location`, which is usually smaller.
@@ -76,8 +77,8 @@ impl CallSite for ForeignLine {
     /// hashes are taken to mean equal lines.
     #[inline(always)]
     fn key(self) -> u64 {
-        let both = self.file.addr() as u64 ^ u64::from(self.line).rotate_right(17);
-        FOREIGN | both.wrapping_mul(MULTIPLIER) >> (u64::BITS - HASH_BITS)
+        let location_bits = self.file.addr() as u64 ^ u64::from(self.line).rotate_right(17);
+        FOREIGN | location_bits.wrapping_mul(MULTIPLIER) >> (u64::BITS - HASH_BITS)
     }
 
     fn entry(self) -> Option<Entry<'static>> {
@@ -86,7 +87,7 @@ impl CallSite for ForeignLine {
         }
         // SAFETY: not null; the rest is what `new` requires.
         let file = unsafe { CStr::from_ptr(self.file) };
-        Some(Entry::foreign_source(longest_text(file), self.line))
+        Some(Entry::foreign_source(longest_valid_utf8(file), self.line))
     }
 }
 
@@ -104,7 +105,8 @@ impl ForeignFunction {
 }
 
 impl CallSite for ForeignFunction {
-    /// A hash like that of a [`ForeignLine`], which differs from the hash of line 0 at this address.
+    /// A hash like that of a [`ForeignLine`]. The address is complemented, so that the key differs from that
+    /// of line 0 in a file at this address.
     #[inline(always)]
     fn key(self) -> u64 {
         FOREIGN | (!self.address).wrapping_mul(MULTIPLIER) >> (u64::BITS - HASH_BITS)
@@ -116,7 +118,7 @@ impl CallSite for ForeignFunction {
 }
 
 /// The longest part of a string that is UTF-8.
-pub fn longest_text(string: &CStr) -> &str {
+pub fn longest_valid_utf8(string: &CStr) -> &str {
     let parts = string.to_bytes().utf8_chunks().map(|chunk| chunk.valid());
     parts.max_by_key(|part| part.len()).unwrap_or_default()
 }
@@ -208,9 +210,9 @@ mod tests {
 
     #[test]
     fn longest_part_of_a_broken_text_is_kept() {
-        assert_eq!(longest_text(c"caf\xe9/server.c"), "/server.c");
-        assert_eq!(longest_text(c"\xff\xfe"), "");
-        assert_eq!(longest_text(c""), "");
+        assert_eq!(longest_valid_utf8(c"caf\xe9/server.c"), "/server.c");
+        assert_eq!(longest_valid_utf8(c"\xff\xfe"), "");
+        assert_eq!(longest_valid_utf8(c""), "");
     }
 
     #[test]
