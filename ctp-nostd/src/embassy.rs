@@ -9,7 +9,7 @@
 //!   task_new ─> birth    task_exec_begin ─> run        task_ready_begin ─> wake, from any context
 //!   task_end ─> death    task_exec_end ─> suspend
 //! ```
-//! Only the hooks of one executor at a time concern a task, with the exception of wakes. Neither the
+//! At any time, a single executor calls the hooks of a task. Wakes may come from any context. Neither the
 //! table nor an event needs a lock or an allocation.
 
 mod hooks;
@@ -30,8 +30,8 @@ use crate::sync::Ordering;
 use task::Task;
 pub use traced_wait::TracedWait;
 
-/// The memory of a program on embassy: a [`Memory`](crate::Memory), and which task has which station of
-/// the memory. Define a static of this type with [`embassy!`](crate::embassy!).
+/// The memory of a program on embassy: a [`Memory`](crate::Memory), and the table of the tasks in its
+/// stations. Define a static of this type with [`embassy!`](crate::embassy!).
 ///
 /// `P` is the platform: the clock, and the `Local` of each core. The memory has room for `STATIONS`
 /// tasks, and for `ENTRIES` lines and as many names. A new task takes a station that no task has had.
@@ -137,10 +137,11 @@ impl<P: Platform, const STATIONS: usize, const ENTRIES: usize, L: ProbeLayout>
             return;
         };
         let entry = &self.tasks[index as usize];
-        // Its end is not reported yet, or never: embassy-executor 0.7 has no hook for the end.
+        // The previous task in this storage has ended without a `task_end`. The hook is called later, or
+        // never, as with embassy-executor 0.7.
         if entry.is_alive() {
             entry.expect_outdated_hooks();
-            drop(self.trace(index));
+            self.record_death(index);
         }
         let trace = self.probe().move_in(index, Kind::Future, entry.name());
         trace.waker(); // from now on the wakes are known
@@ -153,7 +154,7 @@ impl<P: Platform, const STATIONS: usize, const ENTRIES: usize, L: ProbeLayout>
         let Some(index) = self.find(task) else { return };
         let entry = &self.tasks[index as usize];
         if entry.is_alive() && !entry.is_outdated(executor) {
-            drop(self.trace(index));
+            self.record_death(index);
             entry.end();
         }
     }
@@ -200,10 +201,15 @@ impl<P: Platform, const STATIONS: usize, const ENTRIES: usize, L: ProbeLayout>
         let id = self.probe().name_at(name, site);
         let entry = &self.tasks[index as usize];
         entry.set_name(id);
-        if entry.is_alive() {
-            let station = self.probe().region.stations.get(index as usize);
-            station.inspect(|station| station.meta.store(id, Ordering::Relaxed));
+        let station = self.probe().region.stations.get(index as usize);
+        if let Some(station) = station.filter(|_| entry.is_alive()) {
+            station.meta.store(id, Ordering::Relaxed);
         }
+    }
+
+    /// Records the death of a living task.
+    fn record_death(&'static self, index: u32) {
+        drop(self.trace(index));
     }
 
     /// The trace of a living task.
