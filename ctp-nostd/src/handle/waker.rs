@@ -20,6 +20,9 @@ use crate::sync::AtomicU32;
 use crate::sync::Ordering;
 
 /// Records that a coroutine is woken. Any thread may hold a waker, even after the coroutine's end.
+///
+/// Only a recorder gets the sites of wakes: static memory keeps how many wakes there were, and source and
+/// time of the latest.
 pub struct Waker<P: 'static, L: Layout = Full> {
     target: Attached<WakeTarget<L>>,
     /// Used to find the lane of the thread that wakes.
@@ -79,8 +82,8 @@ impl<P: Platform, L: ProbeLayout> Waker<P, L> {
     }
 
     /// Records that the coroutine is about to be made ready; the caller is the site of the wake.
-    /// Call this *before* the coroutine is queued: the other order would report a woken coroutine
-    /// as not woken (see [`crate::wake`]). A coroutine that consumes a wake, such as a permit,
+    /// Call this *before* the coroutine is queued. Otherwise a recorder may see the coroutine queued,
+    /// and no wake (see [`crate::wake`]). A coroutine that consumes a wake, such as a permit,
     /// without being suspended must [run](crate::Coroutine::run) again.
     #[inline]
     #[track_caller]
@@ -88,30 +91,32 @@ impl<P: Platform, L: ProbeLayout> Waker<P, L> {
         self.wake_at(Location::caller());
     }
 
-    /// Like [`wake`](Self::wake), from this site: the runtime may know better which line of the
-    /// program caused the wake.
+    /// Like [`wake`](Self::wake), from this site. For a runtime that knows which line of the program
+    /// caused the wake.
     #[inline]
     pub fn wake_at<S: CallSite>(&self, place: S) {
         let Some(target) = self.target() else { return };
-        match self.recording() {
-            Some(probe) => in_mode!(probe, MODE => target.wake_at::<MODE, P, S>(probe, place)),
-            None => target.wake_alone::<P>(),
+        match self.recording_probe() {
+            Some(probe) => {
+                in_mode!(probe, MODE => target.wake_at_call_site::<MODE, P, S>(probe, place));
+            }
+            None => target.wake_without_recorder::<P>(),
         }
     }
 
-    /// The coroutine to wake, if it still occupies its station.
+    /// The coroutine to wake, if it still owns its station.
     #[inline(always)]
     pub(crate) fn target(&self) -> Option<&WakeTarget<L>> {
-        self.target.live().filter(|target| target.is_there())
+        self.target.live().filter(|target| target.owns_station())
     }
 
-    /// The probe, if wakes are recorded now.
+    /// The recorder's probe, if wakes are recorded now.
     #[inline(always)]
-    pub(crate) fn recording(&self) -> Option<&'static Probe<P, L>> {
+    pub(crate) fn recording_probe(&self) -> Option<&'static Probe<P, L>> {
         self.probe.filter(|probe| !probe.region.header.is_stopped())
     }
 
-    /// The probe, unless the program has forked since the waker was made.
+    /// The recorder's probe. `None` in a forked child, and for static memory.
     #[cfg(feature = "alloc")]
     #[inline]
     pub(crate) fn live_probe(&self) -> Option<&'static Probe<P, L>> {
@@ -119,35 +124,35 @@ impl<P: Platform, L: ProbeLayout> Waker<P, L> {
         self.probe
     }
 
-    /// The count of wakers of the coroutine.
+    /// Counts wakers of the coroutine in its station.
     #[cfg(feature = "alloc")]
     #[inline(always)]
-    pub(crate) fn count(&self) -> WakerCount<L> {
-        WakerCount(self.target)
+    pub(crate) fn counter(&self) -> LiveWakerCounter<L> {
+        LiveWakerCounter(self.target)
     }
 }
 
-/// The count of the wakers of a coroutine.
+/// Access to the count of wakers in a coroutine's station. It may outlive the waker.
 #[cfg(feature = "alloc")]
-pub(crate) struct WakerCount<L: Layout = Full>(Attached<WakeTarget<L>>);
+pub(crate) struct LiveWakerCounter<L: Layout = Full>(Attached<WakeTarget<L>>);
 
 #[cfg(feature = "alloc")]
-impl<L: Layout> WakerCount<L> {
+impl<L: Layout> LiveWakerCounter<L> {
     /// Adds a waker.
     pub fn add(&self) {
-        if let Some((word, generation)) = self.live() {
+        if let Some((word, generation)) = self.word_and_generation() {
             live_wakers::add(word, generation);
         }
     }
 
     /// Removes a waker, after everything that the waker did.
     pub fn subtract(&self) {
-        if let Some((word, generation)) = self.live() {
+        if let Some((word, generation)) = self.word_and_generation() {
             live_wakers::subtract(word, generation);
         }
     }
 
-    fn live(&self) -> Option<(&'static AtomicU32, u32)> {
+    fn word_and_generation(&self) -> Option<(&'static AtomicU32, u32)> {
         let target = self.0.live()?;
         Some((&target.station.wakers_live, target.generation))
     }
@@ -155,30 +160,34 @@ impl<L: Layout> WakerCount<L> {
 
 impl<L: ProbeLayout> WakeTarget<L> {
     #[inline(never)]
-    fn wake_at<const MODE: RecordingMode, P: Platform, S: CallSite>(
+    fn wake_at_call_site<const MODE: RecordingMode, P: Platform, S: CallSite>(
         &self,
         probe: &Probe<P, L>,
         place: S,
     ) {
-        self.wake_as::<MODE, P>(probe, || probe.site(place));
+        self.record_wake::<MODE, P>(probe, || probe.site(place));
     }
 
     /// Records a wake from the site with this id in the table; 0: unknown.
     #[cfg(feature = "alloc")]
     #[inline(always)]
-    pub fn wake_from<P: Platform>(&self, probe: &Probe<P, L>, site: u32) {
-        in_mode!(probe, MODE => self.wake_from_as::<MODE, P>(probe, site));
+    pub fn wake_at_site_id<P: Platform>(&self, probe: &Probe<P, L>, site: u32) {
+        in_mode!(probe, MODE => self.wake_at_site_id_in::<MODE, P>(probe, site));
     }
 
     #[cfg(feature = "alloc")]
     #[inline(never)]
-    fn wake_from_as<const MODE: RecordingMode, P: Platform>(&self, probe: &Probe<P, L>, site: u32) {
-        self.wake_as::<MODE, P>(probe, || SiteWord::in_lane(site));
+    fn wake_at_site_id_in<const MODE: RecordingMode, P: Platform>(
+        &self,
+        probe: &Probe<P, L>,
+        site: u32,
+    ) {
+        self.record_wake::<MODE, P>(probe, || SiteWord::in_lane(site));
     }
 
     /// Records the wake in the station, and in the lane of the waking thread.
     #[inline(always)]
-    fn wake_as<const MODE: RecordingMode, P: Platform>(
+    fn record_wake<const MODE: RecordingMode, P: Platform>(
         &self,
         probe: &Probe<P, L>,
         site: impl FnOnce() -> SiteWord,
@@ -186,27 +195,21 @@ impl<L: ProbeLayout> WakeTarget<L> {
         let Some(count) = self.advance() else { return };
         let by = self.source::<P>(probe.attachment);
         let site = site().0;
-        let payload = || Payload {
-            kind: ThreadEventKind::Wake as u8,
-            n: count.into(),
-            site,
-            arg: by.into(),
-            ..Payload::default()
-        };
-        let at_ns = probe.emit_record_for::<MODE>(self.owner_bits, payload);
+        let at_ns =
+            probe.emit_record_for::<MODE>(self.owner_bits, || wake_payload(count, by, site));
         self.store_wake(by, at_ns);
     }
 
-    /// Records the wake in the station, and in the ring of the memory if there is a ring.
+    /// Records the wake in the station, and in the ring of the memory if there is a ring. The site would cost
+    /// a search in the table of sites, and is left out. Programs that a recorder attached rarely come here, so
+    /// the function is cold.
     #[cold]
-    pub fn wake_alone<P: Platform>(&self) {
+    pub fn wake_without_recorder<P: Platform>(&self) {
         let Some(count) = self.advance() else { return };
         let (by, at_ns) = (self.source::<P>(attachment::<P>()), P::now_ns());
-        L::keep(self.ring, self.owner_bits, at_ns, || Payload {
-            kind: ThreadEventKind::Wake as u8,
-            n: count.into(),
-            arg: by.into(),
-            ..Payload::default()
+        let site = SiteWord::default().0;
+        L::keep(self.ring, self.owner_bits, at_ns, || {
+            wake_payload(count, by, site)
         });
         self.store_wake(by, at_ns);
     }
@@ -220,14 +223,15 @@ impl<L: ProbeLayout> WakeTarget<L> {
     /// Stores source and time of the wake, unless the station belongs to another coroutine by now.
     #[inline(always)]
     fn store_wake(&self, by: u32, at_ns: u64) {
-        if self.is_there() {
+        if self.owns_station() {
             self.station.waker.store(by, Ordering::Relaxed);
             self.station.wake_ts.store_shared(at_ns);
         }
     }
 
+    /// Whether the station still belongs to the coroutine.
     #[inline(always)]
-    fn is_there(&self) -> bool {
+    fn owns_station(&self) -> bool {
         self.station.generation.load(Ordering::Relaxed) == self.generation
     }
 
@@ -239,5 +243,17 @@ impl<L: ProbeLayout> WakeTarget<L> {
             CurrentCoroutine::NoCoroutine => WAKER_IS_THREAD | P::thread_in(attachment) as u32,
             CurrentCoroutine::Unknown => 0,
         }
+    }
+}
+
+/// The record of wake number `count`.
+#[inline(always)]
+fn wake_payload(count: u32, by: u32, site: u64) -> Payload {
+    Payload {
+        kind: ThreadEventKind::Wake as u8,
+        n: count.into(),
+        site,
+        arg: by.into(),
+        ..Payload::default()
     }
 }

@@ -225,7 +225,7 @@ impl Branches {
 
     /// Notes that a waker of this branch is dropped, or consumed by a call.
     #[inline]
-    pub fn drop_clone(&self, number: usize) {
+    pub fn remove_clone(&self, number: usize) {
         self.all[number].clones.fetch_sub(1, Ordering::Release); // pairs with `claim`
     }
 
@@ -322,7 +322,7 @@ mod tests {
         for &chain in chains {
             let clone = branches.clone_of(chain);
             let old = core::mem::replace(&mut kept[chain as usize], clone);
-            old.into_iter().for_each(|old| branches.drop_clone(old));
+            old.into_iter().for_each(|old| branches.remove_clone(old));
         }
         branches.end_poll(true)
     }
@@ -360,7 +360,7 @@ mod tests {
         assert_eq!(found.id(|_| 3), 2, "the same branches");
         let found = poll(&branches, &mut kept, &[6, 5]);
         assert_eq!(found.id(|_| 4), 4, "another was polled last");
-        branches.drop_clone(kept[6].take().expect("a clone"));
+        branches.remove_clone(kept[6].take().expect("a clone"));
         poll(&branches, &mut kept, &[5]);
         poll(&branches, &mut kept, &[5]);
         let found = poll(&branches, &mut kept, &[7, 5]);
@@ -373,10 +373,10 @@ mod tests {
         poll(&branches, &mut kept, &[5, 6]);
         branches.begin_poll();
         let sleep = branches.clone_of(7).expect("a branch");
-        branches.drop_clone(sleep);
+        branches.remove_clone(sleep);
         let lock = branches.clone_of(5).expect("a branch");
         assert_eq!(chains(&branches.end_poll(true)), [(5, true)]);
-        branches.drop_clone(lock);
+        branches.remove_clone(lock);
         branches.begin_poll();
         assert_eq!(chains(&branches.end_poll(true)), [], "not polled");
     }
@@ -403,7 +403,7 @@ mod tests {
         assert_eq!(chains(&found).len(), MAX_BRANCHES);
         kept.iter()
             .flatten()
-            .for_each(|number| branches.drop_clone(*number));
+            .for_each(|number| branches.remove_clone(*number));
         let mut kept = [None; 10];
         poll(&branches, &mut kept, &[1]);
         assert_eq!(

@@ -1,8 +1,8 @@
-//! The functions of a traced future's wakers, as a [`RawWaker`] needs them.
+//! The functions of a traced future's wakers, and the vtables that [`RawWaker`]s have.
 #![allow(
     unsafe_code,
-    reason = "a waker that counts brings functions of its own, the last of which frees, and only \
-              assembly can read the return address on entry"
+    reason = "a counted waker needs a vtable, whose `drop` frees the data, and only assembly can read the \
+              return address on entry"
 )]
 
 use core::ptr;
@@ -16,28 +16,28 @@ use crate::linux::stack::walk;
 use crate::protocol::branches::MAX_BRANCHES;
 use crate::protocol::holders::{FollowUp, Holders};
 
-pub(super) static FUNCTIONS: RawWakerVTable =
-    RawWakerVTable::new(entry::clone, wake, wake_by_ref, drop_clone);
+/// The functions of clones, and of the waker that a usual poll borrows.
+pub(super) static CLONE_VTABLE: RawWakerVTable =
+    RawWakerVTable::new(clone_entry::clone, wake, wake_by_ref, drop_clone);
 
 /// The functions of the waker that a precise poll borrows: the same functions at another address,
-/// so that this waker equals none of its clones. Clones have other tables, so that leaf futures may
-/// compare their clones with each other.
-pub(super) static BORROWED_FUNCTIONS: RawWakerVTable =
-    RawWakerVTable::new(entry::clone, wake, wake_by_ref, drop_clone);
+/// so that this waker equals none of its clones. The clones of a leaf future still equal each other.
+pub(super) static BORROWED_VTABLE: RawWakerVTable =
+    RawWakerVTable::new(clone_entry::clone, wake, wake_by_ref, drop_clone);
 
-/// The functions of the clones of each branch (`branches.rs`).
-pub(super) static BRANCH_FUNCTIONS: [RawWakerVTable; MAX_BRANCHES] = [
-    of_branch::<0>(),
-    of_branch::<1>(),
-    of_branch::<2>(),
-    of_branch::<3>(),
-    of_branch::<4>(),
-    of_branch::<5>(),
-    of_branch::<6>(),
-    of_branch::<7>(),
+/// The functions of the clones of each branch (`future/wakers/branches.rs`).
+pub(super) static BRANCH_VTABLES: [RawWakerVTable; MAX_BRANCHES] = [
+    branch_vtable::<0>(),
+    branch_vtable::<1>(),
+    branch_vtable::<2>(),
+    branch_vtable::<3>(),
+    branch_vtable::<4>(),
+    branch_vtable::<5>(),
+    branch_vtable::<6>(),
+    branch_vtable::<7>(),
 ];
 
-const fn of_branch<const NUMBER: usize>() -> RawWakerVTable {
+const fn branch_vtable<const NUMBER: usize>() -> RawWakerVTable {
     RawWakerVTable::new(
         clone_branch::<NUMBER>,
         wake_branch::<NUMBER>,
@@ -46,27 +46,31 @@ const fn of_branch<const NUMBER: usize>() -> RawWakerVTable {
     )
 }
 
-/// Whether these are the functions of a clone of a traced future's waker.
-pub(super) fn is_clone(functions: &'static RawWakerVTable) -> bool {
-    ptr::eq(functions, &FUNCTIONS)
-        || BRANCH_FUNCTIONS
+/// Whether these are the functions of clones of a traced future's waker. The waker that a usual poll
+/// borrows has them too.
+pub(super) fn has_clone_vtable(functions: &'static RawWakerVTable) -> bool {
+    ptr::eq(functions, &CLONE_VTABLE)
+        || BRANCH_VTABLES
             .as_ptr_range()
             .contains(&ptr::from_ref(functions))
 }
 
+// # Safety
+// `data` of each function below points to a `Wrapped` with at least one holder. The caller of `wake`,
+// `wake_branch`, `drop_clone` or `drop_branch` also has a clone, and gives it up.
+
+/// Clones the waker of a poll, or a clone of no branch. Entered by way of [`clone_entry::clone`].
+///
 /// # Safety
-/// `data` points to a `Wrapped` with at least one holder. This holds for all functions below. This
-/// function is entered by way of [`entry::clone`].
+/// `data` points to a `Wrapped` with at least one holder.
 pub(crate) unsafe fn clone(data: *const ()) -> RawWaker {
     // SAFETY: the caller's promise.
     let wrapped: &Wrapped = unsafe { &*data.cast() };
-    if wrapped.holders.add() {
-        wrapped.count_first();
-    }
+    wrapped.add_holder();
     let polled = &linux::local().polled;
     let functions = match polled.limits(data.addr()) {
         Some(limits) => wrapped.record_chain(polled, limits, walk::here()),
-        None => &FUNCTIONS,
+        None => &CLONE_VTABLE,
     };
     RawWaker::new(data, functions)
 }
@@ -75,11 +79,9 @@ pub(crate) unsafe fn clone(data: *const ()) -> RawWaker {
 unsafe fn clone_branch<const NUMBER: usize>(data: *const ()) -> RawWaker {
     // SAFETY: the caller's promise.
     let wrapped: &Wrapped = unsafe { &*data.cast() };
-    if wrapped.holders.add() {
-        wrapped.count_first();
-    }
+    wrapped.add_holder();
     wrapped.branches.add_clone(NUMBER);
-    RawWaker::new(data, &BRANCH_FUNCTIONS[NUMBER])
+    RawWaker::new(data, &BRANCH_VTABLES[NUMBER])
 }
 
 unsafe fn wake_branch<const NUMBER: usize>(data: *const ()) {
@@ -87,7 +89,7 @@ unsafe fn wake_branch<const NUMBER: usize>(data: *const ()) {
     unsafe {
         let wrapped: *const Wrapped = data.cast();
         (*wrapped).wake_branch(NUMBER);
-        (*wrapped).branches.drop_clone(NUMBER);
+        (*wrapped).branches.remove_clone(NUMBER);
         wake(data);
     }
 }
@@ -105,7 +107,7 @@ unsafe fn drop_branch<const NUMBER: usize>(data: *const ()) {
     // SAFETY: the caller's promise.
     unsafe {
         let wrapped: *const Wrapped = data.cast();
-        (*wrapped).branches.drop_clone(NUMBER);
+        (*wrapped).branches.remove_clone(NUMBER);
         drop_clone(data);
     }
 }
@@ -160,29 +162,29 @@ unsafe fn release_clone(wrapped: *mut Wrapped) {
 /// The caller has a clone, and gives it up.
 #[inline(never)]
 unsafe fn release_last_clone(wrapped: *mut Wrapped) {
-    // SAFETY: the caller's promise. After the clone is given up, only the copied count is used.
+    // SAFETY: the caller's promise. After `subtract`, another thread may free the data, unless
+    // `follow_up.free` says that this call frees it. So the counter is copied before.
     unsafe {
-        let count = (*wrapped).trace.count();
+        let counter = (*wrapped).trace.counter();
         let follow_up = (*wrapped).holders.subtract();
         if follow_up != FollowUp::NOTHING {
-            do_follow_up(follow_up, count, wrapped);
+            do_follow_up(follow_up, counter, wrapped);
         }
     }
 }
 
-/// Gives up a hold by the step `by`, which leaves work only to the last holder. The data still
-/// exists for that work.
+/// Gives up a hold by the step `by`.
 ///
 /// # Safety
-/// The caller has the hold that `by` gives up.
+/// The caller has the hold that `by` gives up. `by` is `Holders::release` or `Holders::end_wake`: a step
+/// that returns follow-up work only to the last holder, so that the data still exists for that work.
 #[inline(always)]
 pub(super) unsafe fn release_by(wrapped: *mut Wrapped, by: impl FnOnce(&Holders) -> FollowUp) {
-    // SAFETY: the caller's promise. Afterwards the data still exists for a caller with follow-up
-    // work.
+    // SAFETY: the caller's promise. A caller with follow-up work is the last holder, so the data exists.
     unsafe {
         let follow_up = by(&(*wrapped).holders);
         if follow_up != FollowUp::NOTHING {
-            do_follow_up(follow_up, (*wrapped).trace.count(), wrapped);
+            do_follow_up(follow_up, (*wrapped).trace.counter(), wrapped);
         }
     }
 }
@@ -191,9 +193,13 @@ pub(super) unsafe fn release_by(wrapped: *mut Wrapped, by: impl FnOnce(&Holders)
 /// This is the follow-up work of a caller that has given up its hold on `wrapped`.
 #[cold]
 #[inline(never)]
-unsafe fn do_follow_up(follow_up: FollowUp, count: waker::WakerCount, wrapped: *mut Wrapped) {
+unsafe fn do_follow_up(
+    follow_up: FollowUp,
+    counter: waker::LiveWakerCounter,
+    wrapped: *mut Wrapped,
+) {
     if follow_up.uncount {
-        count.subtract();
+        counter.subtract();
     }
     if follow_up.free {
         // SAFETY: the pointer came from a box, and no other holder is left.
@@ -208,13 +214,13 @@ unsafe fn do_follow_up(follow_up: FollowUp, count: waker::WakerCount, wrapped: *
 /// ```text
 ///   leaf future ──> entry: Polled::returns_to = return address ──jump──> the clone itself
 /// ```
-/// The entry changes neither a register that may hold an argument nor the stack. So it need not
-/// know how arguments are passed, like the stubs through which a linker calls a shared library.
+/// The entry changes neither a register that may hold an argument nor the stack. So it works for any
+/// calling convention, like the stubs of a procedure linkage table (PLT).
 #[cfg(all(
     any(target_arch = "x86_64", target_arch = "aarch64"),
     target_pointer_width = "64"
 ))]
-pub(super) mod entry {
+pub(super) mod clone_entry {
     use core::mem::offset_of;
     use core::task::RawWaker;
 
@@ -222,7 +228,7 @@ pub(super) mod entry {
     use crate::platform::Local;
     use crate::platform::Polled;
 
-    macro_rules! entry {
+    macro_rules! clone_symbol {
         () => {
             concat!("__ctp_clone_", env!("CARGO_PKG_VERSION"))
         };
@@ -232,11 +238,11 @@ pub(super) mod entry {
     #[cfg(target_arch = "x86_64")]
     core::arch::global_asm!(
         ".pushsection .text.ctp_clone,\"ax\",@progbits",
-        concat!(".globl \"", entry!(), "\""),
-        concat!(".hidden \"", entry!(), "\""),
-        concat!(".type \"", entry!(), "\",@function"),
+        concat!(".globl \"", clone_symbol!(), "\""),
+        concat!(".hidden \"", clone_symbol!(), "\""),
+        concat!(".type \"", clone_symbol!(), "\",@function"),
         ".p2align 4",
-        concat!("\"", entry!(), "\":"),
+        concat!("\"", clone_symbol!(), "\":"),
         ".cfi_startproc",
         "endbr64",
         concat!("mov r11, qword ptr [rip + \"", symbol!(), "\"@GOTTPOFF]"),
@@ -244,7 +250,7 @@ pub(super) mod entry {
         "mov qword ptr fs:[r11 + {returns_to}], r10",
         "jmp {clone}",
         ".cfi_endproc",
-        concat!(".size \"", entry!(), "\", . - \"", entry!(), "\""),
+        concat!(".size \"", clone_symbol!(), "\", . - \"", clone_symbol!(), "\""),
         ".popsection",
         returns_to = const offset_of!(Local, polled) + offset_of!(Polled, returns_to),
         clone = sym super::clone,
@@ -254,11 +260,11 @@ pub(super) mod entry {
     #[cfg(target_arch = "aarch64")]
     core::arch::global_asm!(
         ".pushsection .text.ctp_clone,\"ax\",%progbits",
-        concat!(".globl \"", entry!(), "\""),
-        concat!(".hidden \"", entry!(), "\""),
-        concat!(".type \"", entry!(), "\",%function"),
+        concat!(".globl \"", clone_symbol!(), "\""),
+        concat!(".hidden \"", clone_symbol!(), "\""),
+        concat!(".type \"", clone_symbol!(), "\",%function"),
         ".p2align 4",
-        concat!("\"", entry!(), "\":"),
+        concat!("\"", clone_symbol!(), "\":"),
         ".cfi_startproc",
         "hint #34", // bti c
         concat!("adrp x16, :gottprel:\"", symbol!(), "\""),
@@ -268,7 +274,7 @@ pub(super) mod entry {
         "str x30, [x16, #{returns_to}]",
         "b {clone}",
         ".cfi_endproc",
-        concat!(".size \"", entry!(), "\", . - \"", entry!(), "\""),
+        concat!(".size \"", clone_symbol!(), "\", . - \"", clone_symbol!(), "\""),
         ".popsection",
         returns_to = const offset_of!(Local, polled) + offset_of!(Polled, returns_to),
         clone = sym super::clone,
@@ -277,7 +283,7 @@ pub(super) mod entry {
     unsafe extern "Rust" {
         /// # Safety
         /// As for the function that it jumps to.
-        #[link_name = entry!()]
+        #[link_name = clone_symbol!()]
         pub(crate) unsafe fn clone(data: *const ()) -> RawWaker;
     }
 }
@@ -287,6 +293,6 @@ pub(super) mod entry {
     any(target_arch = "x86_64", target_arch = "aarch64"),
     target_pointer_width = "64"
 )))]
-pub(super) mod entry {
+pub(super) mod clone_entry {
     pub(crate) use super::clone;
 }

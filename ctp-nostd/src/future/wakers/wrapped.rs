@@ -22,7 +22,7 @@ use core::task::{RawWakerVTable, Waker};
 
 use super::branches::{Awaited, Branches};
 use super::callers;
-use super::functions::{BRANCH_FUNCTIONS, FUNCTIONS};
+use super::functions::{BRANCH_VTABLES, CLONE_VTABLE};
 use crate::event::announce;
 use crate::linux;
 use crate::linux::stack::walk::{self, FramePosition};
@@ -82,7 +82,7 @@ impl Wrapped {
             announce::mark_uncertain(linux::local()); // the announcement may not cover all waits
         }
         if follow_up.uncount {
-            self.trace.count().subtract();
+            self.trace.counter().subtract();
         }
         let is_clear = found.chain != 0 && !found.is_one_of_several();
         let wait = if is_clear && !are_several && !was_precise {
@@ -183,12 +183,12 @@ impl Wrapped {
         let Some(target) = target.filter(|_| self.is_latest.load(Ordering::Relaxed)) else {
             return;
         };
-        match self.trace.recording() {
+        match self.trace.recording_probe() {
             Some(probe) => {
                 let site = callers::wake_site(probe, &linux::local().polled, walk::here());
-                target.wake_from(probe, site);
+                target.wake_at_site_id(probe, site);
             }
-            None => target.wake_alone::<linux::Linux>(),
+            None => target.wake_without_recorder::<linux::Linux>(),
         }
     }
 
@@ -237,11 +237,11 @@ impl Wrapped {
         here: FramePosition,
     ) -> &'static RawWakerVTable {
         let Some(probe) = self.trace.live_probe() else {
-            return &FUNCTIONS;
+            return &CLONE_VTABLE;
         };
         let chain = callers::clone_chain(probe, polled, here, limits, self.site);
         match polled.record_chain(chain) {
-            Recorded::Only if !self.branches.is_precise() => &FUNCTIONS,
+            Recorded::Only if !self.branches.is_precise() => &CLONE_VTABLE,
             recorded => self.record_branch(chain, recorded),
         }
     }
@@ -255,7 +255,7 @@ impl Wrapped {
         }
         if self.branches.is_precise() {
             let number = self.branches.clone_of(chain);
-            return number.map_or(&FUNCTIONS, |number| &BRANCH_FUNCTIONS[number]);
+            return number.map_or(&CLONE_VTABLE, |number| &BRANCH_VTABLES[number]);
         }
         match recorded {
             Recorded::Superseding => self.branches.forget_poll(),
@@ -265,7 +265,7 @@ impl Wrapped {
             }
             Recorded::Only => {}
         }
-        &FUNCTIONS
+        &CLONE_VTABLE
     }
 
     /// Notes that a waker of this branch is called.
@@ -277,11 +277,19 @@ impl Wrapped {
         }
     }
 
+    /// Adds a clone, and counts it in the station if it is the first.
+    #[inline(always)]
+    pub fn add_holder(&self) {
+        if self.holders.add() {
+            self.count_first();
+        }
+    }
+
     /// Counts the first clone.
     #[cold]
     #[inline(never)]
-    pub fn count_first(&self) {
-        self.trace.count().add();
+    fn count_first(&self) {
+        self.trace.counter().add();
         self.holders.set_counted();
     }
 }

@@ -10,7 +10,7 @@ use core::ptr::{self, NonNull};
 use core::task::Waker;
 use heap::boxed::Box;
 
-use super::functions::{BORROWED_FUNCTIONS, FUNCTIONS, is_clone, release_by};
+use super::functions::{BORROWED_VTABLE, CLONE_VTABLE, has_clone_vtable, release_by};
 use super::wrapped::Wrapped;
 use crate::linux;
 use crate::protocol::holders::Holders;
@@ -52,9 +52,9 @@ impl WrappedRef {
 
     fn borrow_waker(&self, is_precise: bool) -> ManuallyDrop<Waker> {
         let functions = if is_precise {
-            &BORROWED_FUNCTIONS
+            &BORROWED_VTABLE
         } else {
-            &FUNCTIONS
+            &CLONE_VTABLE
         };
         // SAFETY: the functions take a pointer to data that has a holder. The borrowed waker is never
         // dropped, so it takes away no count, and the borrow outlives it.
@@ -81,7 +81,7 @@ impl Drop for WrappedRef {
 /// How many clones of this waker exist; 0 for any other waker.
 #[inline]
 pub(crate) fn clones(waker: &Waker) -> usize {
-    if !is_clone(waker.vtable()) && !ptr::eq(waker.vtable(), &BORROWED_FUNCTIONS) {
+    if !has_clone_vtable(waker.vtable()) && !ptr::eq(waker.vtable(), &BORROWED_VTABLE) {
         return 0;
     }
     // SAFETY: with these functions the data has a holder, and the waker is borrowed.
@@ -95,8 +95,9 @@ pub(crate) fn clones(waker: &Waker) -> usize {
 #[cold]
 #[inline(never)]
 fn is_borrowed_again(cloned: &Waker, borrowed: &Waker) -> bool {
-    let is_borrowed = ptr::eq(borrowed.vtable(), &BORROWED_FUNCTIONS);
-    let is_again = is_borrowed && is_clone(cloned.vtable()) && borrowed.data() == cloned.data();
+    let is_borrowed = ptr::eq(borrowed.vtable(), &BORROWED_VTABLE);
+    let is_again =
+        is_borrowed && has_clone_vtable(cloned.vtable()) && borrowed.data() == cloned.data();
     if is_again {
         drop(borrowed.clone());
         // SAFETY: with these functions the data has a holder, and the waker is borrowed.
@@ -114,7 +115,7 @@ mod tests {
 
     use super::*;
     use crate::event::announce;
-    use crate::future::wakers::functions::entry;
+    use crate::future::wakers::functions::clone_entry;
     use crate::future::wakers::polling::Polling;
     use crate::linux::stack::walk;
     use crate::platform::Recorded;
@@ -165,7 +166,7 @@ mod tests {
     fn clone_here(borrowed: &Waker) -> (usize, Waker) {
         let here = walk::here().pc;
         // SAFETY: the data is that of a `Wrapped` with a holder.
-        let clone = unsafe { Waker::from_raw(entry::clone(borrowed.data())) };
+        let clone = unsafe { Waker::from_raw(clone_entry::clone(borrowed.data())) };
         (here, clone)
     }
 
