@@ -10,7 +10,7 @@ pub const MINOR: u16 = 6;
 pub const LONG_BLOCKS: u64 = 1;
 /// Feature bits of the file header that this version understands and writes.
 pub const FEATURES: u64 = LONG_BLOCKS;
-/// Size of the part of the file header that every version has, in bytes.
+/// Minimum size of a file header, in bytes.
 pub const FILE_HEADER_BYTES: usize = 32;
 /// Size of the largest file header that a reader accepts, in bytes.
 pub const MAX_FILE_HEADER_BYTES: usize = 4096;
@@ -23,6 +23,8 @@ pub const CHUNK_HEADER_BYTES: usize = 32;
 pub const COMPRESSED: u16 = 1;
 /// Flags of a chunk that this version understands.
 pub const CHUNK_FLAGS: u16 = COMPRESSED;
+
+// Numbers of chunk types are never reused. Those that are missing below are unused.
 
 /// Chunk type: where and when the recording began.
 pub const START: u16 = 1;
@@ -79,9 +81,9 @@ pub const STACK: u16 = 28;
 
 /// Maximum payload of a chunk before compression, in bytes. Only a single huge record comes near this size.
 pub const MAX_PAYLOAD_BYTES: usize = 16 << 20;
-/// Maximum number of records in a chunk that is not a block.
+/// Maximum number of records in a chunk, and of rows in a block of a file without [`LONG_BLOCKS`].
 pub const MAX_RECORDS: usize = 4096;
-/// Maximum number of rows and thread events in a block. The limit is high because predictions and
+/// Maximum number of rows and thread events in a block of a file with [`LONG_BLOCKS`]. The limit is high because predictions and
 /// compression start again in each block.
 pub const MAX_ROWS: usize = 16384;
 /// Maximum number of a command's arguments that a reader accepts; the kernel's limit is lower.
@@ -93,12 +95,13 @@ pub const MAX_ARGUMENT_BYTES: usize = 8 << 20;
 pub const MAX_NAME_BYTES: usize = 1 << 20;
 /// Maximum number of addresses in a chain that a reader accepts.
 pub const MAX_ADDRESSES: u64 = 4096;
-/// Maximum number of entries of any other list in a record that a reader accepts, except for ids.
+/// Maximum number of entries of a list in a record that a reader accepts. Arguments, addresses and ids have
+/// limits of their own.
 pub const MAX_ENTRIES: u64 = 4096;
 /// Maximum number of ids in a list that a reader accepts.
 pub const MAX_IDS: u64 = 1 << 20;
-/// Maximum size of a definition that the writer accepts, in bytes. The limit leaves room for the
-/// definitions that are already waiting.
+/// Maximum size of a record that the writer accepts outside of a block, in bytes. The limit leaves room for
+/// the records that are already waiting.
 pub const MAX_RECORD_BYTES: usize = MAX_PAYLOAD_BYTES - 2 * FULL_PAYLOAD_BYTES;
 /// Payload size at which the writer ends a chunk, in bytes.
 pub const FULL_PAYLOAD_BYTES: usize = 64 << 10;

@@ -137,7 +137,7 @@ impl TraceModel {
                 .over(coroutine.process, suspend, event.at);
             self.looks.over(event.coroutine, suspend, event.at);
         }
-        let over = self.resources.joins.event(coroutine, event);
+        let over = self.resources.joins.note_event(coroutine, event);
         let span = coroutine.step(event, &mut self.places, &mut self.sums.totals);
         // A filter may keep out the next event.
         coroutine.account.uncertain = self.missing.filtering.is_in_force();
@@ -165,7 +165,9 @@ impl TraceModel {
         self.sums.totals.coroutines = self.sums.totals.coroutines.saturating_add(1);
         let name = self.names.intern(&birth.name);
         self.coroutines.describe(birth, name);
-        self.resources.joins.born(birth.process, birth.probe_id);
+        self.resources
+            .joins
+            .note_birth(birth.process, birth.probe_id);
         self.runners.of(birth.process).silence.note_driven(birth.at);
     }
 

@@ -8,7 +8,7 @@ use super::closed_groups::ClosedGroups;
 use super::coroutine::Coroutine;
 use super::full_channels::Senders;
 use super::levels::Levels;
-use super::lives::Newest;
+use super::lives::WaitingCounts;
 use super::parked::ParkedProcess;
 use super::quiet::Quiet;
 use super::resources::closings::{self, Closing};
@@ -48,7 +48,7 @@ struct Context<'m> {
     levels: Levels,
     quiet: Quiet,
     closings: BTreeMap<CoroutineId, Closing>,
-    newest: Newest,
+    waiting_counts: WaitingCounts,
     parked: Map<ProcessId, ParkedProcess>,
     blocks: Blocks,
     senders: Senders,
@@ -65,7 +65,7 @@ impl<'m> Context<'m> {
             levels,
             quiet: model.quiet(),
             closings: model.closings(),
-            newest: model.newest(),
+            waiting_counts: model.count_waiting(),
             parked: model.parked_processes(),
             blocks: model.blocks(),
             senders: model.senders(),
@@ -87,7 +87,7 @@ impl<'m> Context<'m> {
             .parked
             .get(&coroutine.process)
             .and_then(|parked| model.parked_evidence(coroutine, parked, &self.levels));
-        evidence.lives = model.lives_evidence(coroutine, &self.newest, &self.levels);
+        evidence.lives = model.lives_evidence(coroutine, &self.waiting_counts, &self.levels);
         judge(&evidence, self.threshold)
     }
 

@@ -1,7 +1,7 @@
 //! The earlier waits with which each wait is compared, level by level.
 //!
 //! Everything is computed from the figures of sites, coroutines and names when verdicts are requested.
-//! So no level adds to the cost of an event.
+//! Reading an event therefore costs nothing extra.
 
 use super::TraceModel;
 use super::coroutine::{Coroutine, Total};
@@ -22,13 +22,14 @@ struct EndedSiteWaits {
     active: Nanos,
 }
 
-/// The kind of a leaf. Without optimization, all library functions share the call of `Waker::clone`: only
-/// the kind from debug info or symbols tells a lock from a timer then.
+/// The kind of a leaf. Without optimization, all leaf functions share one call of `Waker::clone`. Then only
+/// `kind`, which comes from debug info or symbols, distinguishes a lock from a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct LeafKey {
     /// What the program announced.
     wait: WaitKind,
-    /// What the functions of the chain wait for. Unknown if the program announced the wait, which says more.
+    /// What the functions of the chain wait for. Unknown if the program announced the wait, which is more
+    /// precise.
     kind: LeafKind,
     process: ProcessId,
     /// The call in the library function that waits; 0 if unknown.
@@ -42,15 +43,15 @@ impl LeafKey {
     }
 }
 
-/// The history at every level, computed once for many verdicts.
+/// What verdicts need, computed once: the history at every level, where coroutines wait, and their totals.
 #[derive(Debug, Default)]
 pub struct Levels {
     lines: Map<(LineId, WaitKind), EndedSiteWaits>,
     inner_calls: Map<(ProcessId, Box<[u64]>, WaitKind), EndedSiteWaits>,
     names: Map<GroupKey, Total>,
     leaves: Map<LeafKey, EndedSiteWaits>,
-    /// For each spawn site, where all of its coroutines wait, except those that have ended; `None` if not
-    /// all wait, or not at the same site.
+    /// The site at which all living coroutines of a spawn site wait; `None` if some do not wait, or wait
+    /// elsewhere.
     gathered: Map<SiteId, Option<(SiteId, WaitKind)>>,
     living: Living,
     message_waits: MessageWaits,
@@ -92,7 +93,7 @@ impl Total {
 }
 
 impl TraceModel {
-    /// The history at every level.
+    /// What verdicts need of all coroutines, computed once.
     pub fn levels(&self) -> Levels {
         let mut levels = Levels {
             by_name: self.named_if_needed(),
@@ -130,9 +131,9 @@ impl TraceModel {
         let is_for_lock = wait.wait == WaitKind::Lock;
         let mut coarser = self.coarser(coroutine, wait, levels).into_iter();
         let first = coarser.find(|past| {
-            // Waits for other things say nothing about a lock.
-            let is_of_others = matches!(past.level, Level::Coroutine | Level::Name);
-            ENOUGH <= past.waits && !(is_for_lock && is_of_others)
+            // For a lock, only waits at the same place count.
+            let mixes_resources = matches!(past.level, Level::Coroutine | Level::Name);
+            ENOUGH <= past.waits && !(is_for_lock && mixes_resources)
         });
         self.with_earlier(coroutine, closest, first.unwrap_or(closest), levels)
     }
@@ -175,22 +176,18 @@ impl TraceModel {
         }
     }
 
+    /// The history at each level beyond the site, from fine to coarse.
     fn coarser(&self, coroutine: &Coroutine, wait: &Event, levels: &Levels) -> [Past; 5] {
-        let sites_count = !coroutine.account.is_summed_up();
-        let of_sites = |ended: Option<&EndedSiteWaits>, level| {
-            let ended = ended.filter(|_| sites_count);
-            ended.map_or_else(Past::default, |ended| ended.past(level))
-        };
-        let line = self.lines.line(wait.site);
-        let line = line.and_then(|line| levels.lines.get(&(line, wait.wait)));
-        let leaf = self.leaf(wait.site, wait.wait);
-        let leaf = levels.leaves.get(&leaf).filter(|_| !leaf.is_timer());
+        let line_id = self.lines.line(wait.site);
+        let line = line_id.and_then(|line_id| levels.lines.get(&(line_id, wait.wait)));
+        let leaf_key = self.leaf(wait.site, wait.wait);
+        let leaf = levels.leaves.get(&leaf_key);
         [
-            of_sites(line, Level::Line),
-            of_sites(self.inner_calls_of(wait, levels), Level::InnerCalls),
+            past_of_sites(line, Level::Line),
+            past_of_sites(self.inner_calls_of(wait, levels), Level::InnerCalls),
             past_of_coroutine(coroutine),
             self.past_of_name(coroutine, levels),
-            of_sites(leaf, Level::Leaf),
+            past_of_sites(leaf.filter(|_| !leaf_key.is_timer()), Level::Leaf),
         ]
     }
 
@@ -236,6 +233,8 @@ impl TraceModel {
             };
         }
         let of_name = self.past_of_name(coroutine, levels).longest;
+        // Totals do not count delays in the run queue. A wait includes its delay, so the longest wait bounds the
+        // longest delay.
         Past {
             longest: past.longest.max(of_name),
             queued: 0,
@@ -328,7 +327,7 @@ impl Levels {
         }
     }
 
-    /// Takes into account where the coroutine waits, unless the coroutine has ended.
+    /// Adds the place of a living coroutine to `gathered`.
     fn add_place(&mut self, coroutine: &Coroutine) {
         if !coroutine.is_alive() {
             return;
@@ -357,6 +356,10 @@ impl Levels {
     pub(super) fn named(&self, key: GroupKey) -> Option<&Named> {
         self.by_name.get(key)
     }
+}
+
+fn past_of_sites(ended: Option<&EndedSiteWaits>, level: Level) -> Past {
+    ended.map_or_else(Past::default, |ended| ended.past(level))
 }
 
 /// The coroutine's own waits at any place.

@@ -1,5 +1,4 @@
-//! Which sites are at the same line of a program, and through which calls each was reached. The levels of
-//! comparison need no more of a site's place.
+//! Maps each site to its source line and its call chain. `levels.rs` groups waits by them.
 
 use std::collections::HashMap;
 
@@ -51,8 +50,8 @@ impl SiteLines {
         (known.process, known.line) = (site.process, line);
     }
 
-    /// Takes the place of a chain: the compiler may have duplicated the code of a line, so that other chains are
-    /// at the same place.
+    /// Notes which other site has the same source position. The compiler may duplicate the code of a line, so
+    /// that several chains have one position.
     pub(super) fn note_leaf(&mut self, leaf: &Leaf) {
         if leaf.same_as == SiteId(0) {
             return;
@@ -99,8 +98,8 @@ impl SiteLines {
         Some((known.process, known.calls.get(..MIN_CALLS)?))
     }
 
-    /// The innermost calls of the site, from all but one down to the fewest that are compared. Only for
-    /// chains whose line is unknown.
+    /// Prefixes of the site's chain, from the longest proper prefix down to `MIN_CALLS` addresses. Empty for a
+    /// site with a source line.
     pub(super) fn inner_calls(&self, site: SiteId) -> impl Iterator<Item = (ProcessId, &[u64])> {
         let known = self.sites.get(&site).filter(|known| known.line.is_none());
         known.into_iter().flat_map(|known| {
@@ -110,7 +109,8 @@ impl SiteLines {
         })
     }
 
-    /// The process and the call in the library function that gave out a waker at this site; 0 if unknown.
+    /// The process, and the return address in the library function that cloned the waker at this site; address
+    /// 0 if unknown.
     pub(super) fn leaf(&self, site: SiteId) -> (ProcessId, u64) {
         let known = self.sites.get(&site);
         known.map_or_else(Default::default, |known| {

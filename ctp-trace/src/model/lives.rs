@@ -1,9 +1,8 @@
-//! The lifetimes of the coroutines that have ended, per family.
+//! Compares waiting coroutines with the lifetimes of ended coroutines of the same family.
 //!
-//! If the first waits at a place never end, the place has no history. Example: a pool that leaks a
-//! connection now and then delays no coroutine until the pool is empty, and then delays all of them. The
-//! history of the family shows this: hundreds of coroutines came and went in milliseconds, but none of
-//! the latest.
+//! This helps where the first waits at a place never end, so that the place has no history. Example: a pool
+//! leaks a connection now and then. No coroutine is delayed until the pool is empty; from then on all are.
+//! Hundreds of coroutines of the family ended within milliseconds, and the latest do not end.
 
 use super::TraceModel;
 use super::coroutine::Coroutine;
@@ -23,36 +22,48 @@ pub(super) struct Lives(Map<FamilyId, Ended>);
 #[derive(Clone, Debug, Default)]
 struct Ended {
     lives: Histogram,
-    /// When the youngest of them was born.
+    /// The latest birth among the ended coroutines.
     youngest: Nanos,
 }
 
 /// Coroutines of one family that wait at one place, for the same kind of resource.
-type Companions = (FamilyId, SiteId, WaitKind);
-
-/// The coroutines that wait, by families and places.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Newest {
-    at_places: Map<Companions, Counts>,
-    /// Per family, the coroutines that were born after all ended coroutines of the family.
-    of_families: Map<FamilyId, FamilyWaits>,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct WaitGroup {
+    family: FamilyId,
+    site: SiteId,
+    wait: WaitKind,
 }
 
-/// How many of the newest coroutines of a family wait for what others of the family may have, such as
-/// connections of a pool. Each has waited far longer than the ended coroutines of the family lived.
+/// How many coroutines wait, by groups and families.
+#[derive(Clone, Debug, Default)]
+pub(super) struct WaitingCounts {
+    groups: Map<WaitGroup, Counts>,
+    /// Per family, the coroutines that were born after all ended coroutines of the family.
+    families: Map<FamilyId, FamilyWaits>,
+}
+
+/// How many of the newest coroutines of a family wait for something that other members may hold, such as a
+/// connection of a pool. Each has waited far longer than the ended coroutines of the family lived.
 #[derive(Clone, Copy, Debug, Default)]
 struct FamilyWaits {
     coroutines: u64,
-    /// Other coroutines are among the newest, and these may still continue.
+    /// At least one of the newest coroutines does not wait like this.
     may_continue: bool,
 }
 
-/// How many coroutines of a family wait at a place.
+/// How many coroutines of a group wait.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     all: u64,
     /// How many coroutines were born after all ended coroutines of the family.
     newest: u64,
+}
+
+impl FamilyWaits {
+    fn note(&mut self, is_overdue: bool) {
+        self.coroutines += u64::from(is_overdue);
+        self.may_continue |= !is_overdue;
+    }
 }
 
 impl Lives {
@@ -69,45 +80,50 @@ impl Lives {
     }
 }
 
-/// The family of the coroutine, unless it is the common family of all for which there was no room.
+/// The family of the coroutine. `None` for the common family of all coroutines for which there was no room.
 fn separate_family(coroutine: &Coroutine) -> Option<FamilyId> {
     coroutine
         .family
         .filter(|family| *family != FamilyId::default())
 }
 
-fn companions(coroutine: &Coroutine) -> Option<Companions> {
+/// The group of a coroutine that waits.
+fn wait_group(coroutine: &Coroutine) -> Option<WaitGroup> {
     let wait = coroutine
         .suspend()
         .filter(|_| coroutine.caveat().is_none())?;
-    Some((separate_family(coroutine)?, wait.site, wait.wait))
+    Some(WaitGroup {
+        family: separate_family(coroutine)?,
+        site: wait.site,
+        wait: wait.wait,
+    })
 }
 
 impl TraceModel {
-    pub(super) fn newest(&self) -> Newest {
-        let mut newest = Newest::default();
+    pub(super) fn count_waiting(&self) -> WaitingCounts {
+        let mut counts = WaitingCounts::default();
         for coroutine in self.coroutines.all() {
-            let ended = separate_family(coroutine).and_then(|family| self.lives.0.get(&family));
+            let Some(family) = separate_family(coroutine) else {
+                continue;
+            };
+            let ended = self.lives.0.get(&family);
             let ended = ended.filter(|ended| ended.youngest < coroutine.born);
             if let Some(ended) = ended.filter(|_| coroutine.is_alive()) {
-                let family = separate_family(coroutine).unwrap_or_default();
-                let held = newest.of_families.entry(family).or_default();
-                let is_held = self.is_held(coroutine, ended);
-                held.coroutines += u64::from(is_held);
-                held.may_continue |= !is_held;
+                let is_overdue = self.is_overdue_for_family(coroutine, ended);
+                counts.families.entry(family).or_default().note(is_overdue);
             }
-            if let Some(companions) = companions(coroutine) {
-                let counts = newest.at_places.entry(companions).or_default();
-                counts.all += 1;
-                counts.newest += u64::from(ended.is_some());
+            if let Some(group) = wait_group(coroutine) {
+                let in_group = counts.groups.entry(group).or_default();
+                in_group.all += 1;
+                in_group.newest += u64::from(ended.is_some());
             }
         }
-        newest
+        counts
     }
 
     /// Whether a coroutine has waited far longer than others of its family lived, and not for a message, for
     /// I/O or for a time of its own.
-    fn is_held(&self, coroutine: &Coroutine, ended: &Ended) -> bool {
+    fn is_overdue_for_family(&self, coroutine: &Coroutine, ended: &Ended) -> bool {
         let far = evidence_of(&ended.lives).far_beyond();
         let Some(wait) = coroutine.suspend().filter(|wait| !wait.marks.idle) else {
             return false;
@@ -129,13 +145,13 @@ impl TraceModel {
     pub(super) fn lives_evidence(
         &self,
         coroutine: &Coroutine,
-        newest: &Newest,
+        counts: &WaitingCounts,
         levels: &Levels,
     ) -> Option<LivesEvidence> {
         if self.extent.has_refused() {
             return None;
         }
-        let of_family = self.lives_of_family(coroutine, newest);
+        let of_family = self.lives_of_family(coroutine, counts);
         match levels.named(coroutine.group_key()) {
             Some(named) if coroutine.is_known() && self.has_totals_only(coroutine) => {
                 Some(lives_of_name(named, of_family.unwrap_or_default()))
@@ -144,16 +160,21 @@ impl TraceModel {
         }
     }
 
-    fn lives_of_family(&self, coroutine: &Coroutine, newest: &Newest) -> Option<LivesEvidence> {
-        let companions = companions(coroutine)?;
-        let Ended { lives, youngest } = self.lives.0.get(&companions.0)?;
-        let counts = newest.at_places.get(&companions);
-        let counts = counts.copied().unwrap_or_default();
-        let held = newest.of_families.get(&companions.0);
-        let held = held.filter(|held| !held.may_continue && *youngest < coroutine.born);
+    fn lives_of_family(
+        &self,
+        coroutine: &Coroutine,
+        counts: &WaitingCounts,
+    ) -> Option<LivesEvidence> {
+        let group = wait_group(coroutine)?;
+        let Ended { lives, youngest } = self.lives.0.get(&group.family)?;
+        let in_group = counts.groups.get(&group).copied().unwrap_or_default();
+        let family_waits = counts.families.get(&group.family);
+        let family_waits =
+            family_waits.filter(|waits| !waits.may_continue && *youngest < coroutine.born);
+        let in_family = family_waits.map_or(0, |waits| waits.coroutines);
         Some(LivesEvidence {
-            newest: held.map_or(counts.newest, |held| held.coroutines.max(counts.newest)),
-            here: counts.all,
+            newest: in_group.newest.max(in_family),
+            here: in_group.all,
             ..evidence_of(lives)
         })
     }
@@ -168,7 +189,7 @@ fn evidence_of(lives: &Histogram) -> LivesEvidence {
     }
 }
 
-/// The lives of all coroutines with this name, which totals describe better than the events in the trace.
+/// Lifetimes from the totals of this name. Totals cover coroutines whose events are not in the trace.
 fn lives_of_name(named: &Named, of_family: LivesEvidence) -> LivesEvidence {
     let of_name = evidence_of(&named.lives);
     let lives = LivesEvidence {
@@ -187,7 +208,7 @@ fn lives_of_name(named: &Named, of_family: LivesEvidence) -> LivesEvidence {
 
 /// The lifetime of an ended coroutine, by its totals. `None` if the coroutine has not ended, was dropped
 /// during a wait, or has no totals.
-pub(super) fn by_totals(coroutine: &Coroutine) -> Option<Nanos> {
+pub(super) fn lifetime_from_totals(coroutine: &Coroutine) -> Option<Nanos> {
     let is_over = !coroutine.is_alive() && !coroutine.waits.cancelled;
     let totals = coroutine.account.aggregate.as_ref().filter(|_| is_over)?;
     let life = totals.waiting.sum.0.saturating_add(totals.running.sum.0);
@@ -205,16 +226,16 @@ pub(super) fn add_estimates(ended_sums: &EndedSums, lives: &mut Histogram) {
         ref running,
         ..
     } = *ended_sums;
-    let Some(last) = coroutines.checked_sub(1) else {
+    let Some(others) = coroutines.checked_sub(1) else {
         return;
     };
     let parts = [waiting, running];
     let longest = parts.map(|part| times(part.max, part.count.div_ceil(coroutines)));
-    let most = parts.map(|part| {
+    let usual = parts.map(|part| {
         let p99 = part.bound(99, bins).unwrap_or_default();
         times(p99, part.count.div_ceil(coroutines))
     });
-    lives.add_many(sum(most), last);
+    lives.add_many(sum(usual), others);
     lives.add(sum(longest));
 }
 

@@ -33,7 +33,7 @@ impl Sums {
         self.by_name.add(coroutine, Nanos(0));
         let named = self.by_name.of(coroutine.group_key());
         named.waited.merge(&coroutine.waits.waited);
-        if let Some(life) = lives::by_totals(coroutine) {
+        if let Some(life) = lives::lifetime_from_totals(coroutine) {
             named.lives.add(life);
         }
     }

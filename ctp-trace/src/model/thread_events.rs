@@ -1,4 +1,4 @@
-//! Events of threads: wakes, closes, acquired and released locks, and lost records.
+//! Applies the events of threads to the model: begin, end, wakes, closes, locks, and lost records.
 
 use super::TraceModel;
 use super::coroutine::Coroutine;
@@ -8,7 +8,7 @@ use super::wakers::Woken;
 use crate::record::{Act, Hold, Nanos, ThreadEvent, Waker};
 
 impl TraceModel {
-    /// Takes an event of a thread. A wake of a forgotten coroutine does not bring it back.
+    /// Takes an event of a thread. Ignores the wake of a coroutine that was removed from the model.
     pub(super) fn thread_event(&mut self, thread_event: &ThreadEvent) {
         self.extent.note_complete_until(thread_event.at);
         if !matches!(thread_event.act, Act::Begin | Act::End | Act::Loss(_)) {
@@ -33,20 +33,20 @@ impl TraceModel {
                 self.distrust_births(thread_event.process, thread_event.tid);
             }
             Act::Close(close) => {
-                if let Some(entry) = closings::resource(thread_event.process, close.wait, close.arg)
-                {
+                let process = thread_event.process;
+                if let Some(resource) = closings::resource(process, close.wait, close.arg) {
                     let closing = Closing {
                         at: thread_event.at,
                         tid: thread_event.tid,
                         site: close.site,
                         ended: None,
                     };
-                    self.close(entry, closing);
-                    self.holds.close(thread_event.at, entry);
+                    self.close(resource, closing);
+                    self.holds.close(thread_event.at, resource);
                 }
             }
             Act::Acquire(hold) => {
-                let waited_since = self.waited_for(thread_event, hold);
+                let waited_since = self.take_wait_start(thread_event, hold);
                 self.holds.acquire(thread_event, hold, waited_since);
             }
             Act::Release(hold) => {
@@ -77,9 +77,9 @@ impl TraceModel {
             .unwrap_or_default()
     }
 
-    /// When the acquirer of a lock began the wait before its latest run, if that was for this lock. A
-    /// second acquire in the same run involves no wait.
-    fn waited_for(&mut self, thread_event: &ThreadEvent, hold: &Hold) -> Option<Nanos> {
+    /// Takes the start of the acquirer's wait before its latest run, if that wait was for this lock. Returns
+    /// it once, so a second acquire in the same run has no wait.
+    fn take_wait_start(&mut self, thread_event: &ThreadEvent, hold: &Hold) -> Option<Nanos> {
         let Waker::Coroutine(id) = hold.by else {
             return None;
         };

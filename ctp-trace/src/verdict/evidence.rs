@@ -335,7 +335,7 @@ pub struct Past {
     pub active: Nanos,
     /// Wakes at the site for which the delay until the run is known.
     pub queued: u64,
-    /// The longest such delay.
+    /// The longest such delay. If only totals are known: the longest wait, which bounds the delay.
     pub longest_queued: Nanos,
     /// Each of these waits was ended by a coroutine with the spawn site of the waiting coroutine, and all
     /// coroutines of that spawn site wait here.

@@ -1,12 +1,13 @@
-//! Coroutines that await the end of others. The end of a coroutine resumes them, as the close of a descriptor
-//! resumes its waiters.
+//! Turns the end of an awaited coroutine into a [`Closing`], as if a resource had been closed under its
+//! waiters. The end and the wait may come in either order.
 
 use super::closings::{Closing, Resource, resource};
 use crate::hash::Map;
 use crate::model::coroutine::Coroutine;
 use crate::record::{Event, EventKind, ProcessId, WaitKind};
 
-/// Maximum number of awaited coroutines that are remembered.
+/// Maximum number of awaited coroutines that are remembered. Beyond this number, all are forgotten, and those
+/// that wait for them are not resumed by their ends.
 const AWAITED: usize = 1 << 16;
 
 /// Maximum number of ends that are remembered for later waits. Beyond this number, all are forgotten.
@@ -23,28 +24,29 @@ pub(in crate::model) struct Joins {
 
 impl Joins {
     /// Notes that the coroutine with this id has not ended: a probe may reuse the id of an ended coroutine.
-    pub(in crate::model) fn born(&mut self, process: ProcessId, probe_id: u64) {
-        let joined = resource(process, WaitKind::Coroutine, probe_id);
-        joined.map(|joined| self.ended.remove(&joined));
+    pub(in crate::model) fn note_birth(&mut self, process: ProcessId, probe_id: u64) {
+        if let Some(joined) = resource(process, WaitKind::Coroutine, probe_id) {
+            self.ended.remove(&joined);
+        }
     }
 
     /// Takes an event of a coroutine. Returns the end of an awaited coroutine if both the end and the
     /// wait have been seen.
     #[inline]
-    pub(in crate::model) fn event(
+    pub(in crate::model) fn note_event(
         &mut self,
         coroutine: &Coroutine,
         event: &Event,
     ) -> Option<(Resource, Closing)> {
         match (event.kind, event.wait) {
-            (EventKind::Death, _) => self.ends(coroutine, event),
-            (EventKind::Suspend, WaitKind::Coroutine) => self.waits(coroutine, event),
+            (EventKind::Death, _) => self.note_death(coroutine, event),
+            (EventKind::Suspend, WaitKind::Coroutine) => self.note_join(coroutine, event),
             _ => None,
         }
     }
 
-    fn waits(&mut self, coroutine: &Coroutine, suspend: &Event) -> Option<(Resource, Closing)> {
-        let joined = joined(coroutine, suspend.arg)?;
+    fn note_join(&mut self, coroutine: &Coroutine, suspend: &Event) -> Option<(Resource, Closing)> {
+        let joined = joined_resource(coroutine, suspend.arg)?;
         if let Some(closing) = self.ended.get(&joined) {
             return Some((joined, *closing));
         }
@@ -55,8 +57,8 @@ impl Joins {
         None
     }
 
-    fn ends(&mut self, coroutine: &Coroutine, death: &Event) -> Option<(Resource, Closing)> {
-        let joined = joined(coroutine, coroutine.probe_id)?;
+    fn note_death(&mut self, coroutine: &Coroutine, death: &Event) -> Option<(Resource, Closing)> {
+        let joined = joined_resource(coroutine, coroutine.probe_id)?;
         let closing = Closing {
             at: death.at,
             tid: death.tid,
@@ -72,6 +74,6 @@ impl Joins {
 }
 
 /// The coroutine with this id in the same process, as a resource; an id of 0 means none.
-fn joined(coroutine: &Coroutine, probe_id: u64) -> Option<Resource> {
+fn joined_resource(coroutine: &Coroutine, probe_id: u64) -> Option<Resource> {
     resource(coroutine.process, WaitKind::Coroutine, probe_id).filter(|_| probe_id != 0)
 }
