@@ -2,6 +2,8 @@
 //! are not kept in memory.
 
 mod aggregates;
+mod coroutine_names;
+mod coroutine_set;
 mod coroutines;
 mod definitions;
 mod events;
@@ -24,6 +26,7 @@ use crate::tables::schema::TableId;
 use crate::tables::value::{TableWriter, Value};
 use crate::views::stuck::Explained;
 use aggregates::Aggregates;
+use coroutine_names::CoroutineNames;
 use references::References;
 use waits::Call;
 
@@ -32,6 +35,7 @@ pub struct Rows<'a> {
     about: About<'a>,
     references: References,
     aggregates: Aggregates,
+    coroutine_names: CoroutineNames,
     calls: FirstCalls<Call>,
     out: Output<'a>,
 }
@@ -91,6 +95,7 @@ impl<'a> Rows<'a> {
             },
             references: References::of(model),
             aggregates: Aggregates::default(),
+            coroutine_names: CoroutineNames::default(),
             calls: FirstCalls::default(),
             out: Output {
                 writer,
@@ -207,7 +212,9 @@ impl<'a> Rows<'a> {
         let sums = self.aggregates.take(coroutine);
         if self.references.note_written(coroutine.id) {
             let about = (self.about, &self.references);
-            coroutines::write(about, coroutine, (&sums, lost, is_over), &mut self.out);
+            let name = self.coroutine_names.of(self.about, coroutine);
+            let facts = (name, &sums, lost, is_over);
+            coroutines::write(about, coroutine, facts, &mut self.out);
         }
     }
 

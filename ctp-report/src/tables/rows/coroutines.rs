@@ -5,11 +5,11 @@ use ctp_trace::record::{EventCounts, EventKind};
 use ctp_trace::verdict::State;
 
 use super::aggregates::Sums;
+use super::coroutine_names::CoroutineName;
 use super::references::References;
 use super::{About, Output};
 use crate::tables::schema::TableId;
 use crate::tables::value::Value;
-use crate::text::escape;
 
 /// Whether the coroutine has ended, according to its events and its final account.
 pub fn is_over(coroutine: &Coroutine, counts: &EventCounts) -> bool {
@@ -17,16 +17,14 @@ pub fn is_over(coroutine: &Coroutine, counts: &EventCounts) -> bool {
     latest == Some(EventKind::Death)
 }
 
-/// Writes a coroutine with its sums, the number of its lost events, and whether its final account has its death.
+/// Writes a coroutine with its name, its sums, the number of its lost events, and whether its final account has its
+/// death.
 pub fn write(
     (about, references): (About<'_>, &References),
     coroutine: &Coroutine,
-    (sums, lost, is_over): (&Sums, u64, bool),
+    (name, sums, lost, is_over): (&CoroutineName, &Sums, u64, bool),
     out: &mut Output<'_>,
 ) {
-    let given = about.model.trace_model.name(coroutine.name);
-    let given_name = (!given.is_empty()).then(|| escape(given));
-    let name = about.names.of_coroutine(about.model, coroutine);
     let death = coroutine.last.filter(|last| last.kind == EventKind::Death);
     let parent = coroutine.parent.map(|parent| parent.id);
     let [waits, waiting, longest_wait, runs, running, longest_run] = sums.values();
@@ -36,8 +34,8 @@ pub fn write(
             Value::id(Some(coroutine.id.0)),
             references.process(coroutine.process),
             Value::Unsigned(coroutine.probe_id),
-            Value::Text(&name),
-            Value::text(given_name.as_deref()),
+            Value::Text(&name.displayed),
+            Value::text(name.given.as_deref()),
             Value::Word(coroutine.kind.word()),
             about.coroutine(parent),
             references.site(coroutine.spawn_site),

@@ -5,6 +5,7 @@ use ctp_trace::TraceModel;
 use ctp_trace::hash::Map;
 use ctp_trace::record::{CoroutineId, ProcessId, SiteId, Waker};
 
+use super::coroutine_set::CoroutineSet;
 use crate::load::Model;
 use crate::tables::value::Value;
 
@@ -13,7 +14,7 @@ pub struct References {
     sites: Map<SiteId, ()>,
     processes: Map<ProcessId, ()>,
     /// The coroutines that have a row, and may be gone from the model.
-    written: Map<CoroutineId, ()>,
+    written: CoroutineSet,
 }
 
 impl References {
@@ -24,13 +25,13 @@ impl References {
         References {
             sites: sites.collect(),
             processes: processes.collect(),
-            written: Map::default(),
+            written: CoroutineSet::default(),
         }
     }
 
     /// Notes the row of a coroutine. Returns whether this is its first.
     pub fn note_written(&mut self, id: CoroutineId) -> bool {
-        self.written.insert(id, ()).is_none()
+        self.written.insert(id)
     }
 
     /// The id of a site, or null.
@@ -45,7 +46,7 @@ impl References {
 
     /// The id of a coroutine that was read before, or null.
     pub fn coroutine(&self, trace_model: &TraceModel, id: CoroutineId) -> Value<'static> {
-        let is_known = trace_model.get(id).is_some() || self.written.contains_key(&id);
+        let is_known = trace_model.get(id).is_some() || self.written.contains(id);
         Value::id(is_known.then_some(id.0))
     }
 
