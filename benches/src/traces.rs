@@ -158,7 +158,7 @@ impl Recording {
             coroutine: alive.id,
             n: alive.n,
             at: Nanos(self.clock_ns),
-            tid: 4321 + (u64::from(alive.station) + alive.n / 2) % THREADS,
+            tid: 4321 + (u64::from(alive.station) + alive.n.div_ceil(2)) % THREADS,
             kind,
             wake_seen: alive.wakes as u16,
             ..Event::default()
