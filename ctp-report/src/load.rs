@@ -27,6 +27,8 @@ use rustix::process::{Flock, FlockType, fcntl_getlk};
 use crate::config::Config;
 use crate::import::{self, Imported};
 use crate::load::memory::Allowance;
+#[cfg(feature = "top")]
+use crate::load::memory::StopFlag;
 use crate::output;
 pub use model::Model;
 use model::Reading;
@@ -34,8 +36,8 @@ use opened::{Opened, TraceFile};
 
 /// A trace that can be read repeatedly.
 #[derive(Debug)]
-pub struct Input<'a> {
-    path: &'a Path,
+pub struct Input {
+    path: PathBuf,
     bytes: Opened,
     imported: Option<Imported>,
     allowance: Allowance,
@@ -63,7 +65,7 @@ fn is_of_lines(head: &[u8]) -> Result<bool, ctp_trace::Error> {
 ///
 /// # Errors
 /// If the file cannot be read, or does not have the requested run.
-pub fn open(config: &Config) -> Result<Input<'_>> {
+pub fn open(config: &Config) -> Result<Input> {
     open_file(config, &config.input)
 }
 
@@ -71,7 +73,7 @@ pub fn open(config: &Config) -> Result<Input<'_>> {
 ///
 /// # Errors
 /// As for [`open`].
-pub fn open_file<'p>(config: &Config, path: &'p Path) -> Result<Input<'p>> {
+pub fn open_file(config: &Config, path: &Path) -> Result<Input> {
     let opened = opened::open(path)?;
     let head = match &opened {
         Opened::File(file) => &file.head(RECOGNISED_BYTES),
@@ -97,7 +99,7 @@ pub fn open_file<'p>(config: &Config, path: &'p Path) -> Result<Input<'p>> {
         _ => None,
     };
     Ok(Input {
-        path,
+        path: path.to_owned(),
         imported,
         allowance,
         goes_on: file.is_some_and(is_written),
@@ -118,7 +120,7 @@ fn import(
     Ok((Opened::Memory(bytes), Some(imported)))
 }
 
-impl Input<'_> {
+impl Input {
     /// A reader over the trace, from its start.
     ///
     /// # Errors
@@ -128,7 +130,7 @@ impl Input<'_> {
             Opened::File(file) => Reader::of(file),
             Opened::Memory(bytes) => Reader::new(bytes),
         };
-        reader.with_context(|| name(self.path))
+        reader.with_context(|| name(&self.path))
     }
 
     /// The start of the window of a flight recorder, or zero for any other trace.
@@ -283,6 +285,12 @@ impl Input<'_> {
         model.goes_on = self.goes_on && model.truncated_at.is_some();
         model.underway.clone_from(&self.underway);
         Ok(model)
+    }
+
+    /// Ends readings with an error once this is set.
+    #[cfg(feature = "top")]
+    pub fn end_by(&mut self, stop: StopFlag) {
+        self.allowance.stop = stop;
     }
 
     /// The memory limit.

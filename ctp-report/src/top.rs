@@ -6,9 +6,11 @@
 //! - `order` sorts and groups rows. `line` and `summary` have their texts.
 //! - `text` is the page of `--once`. `live` shows the table on the terminal that `shown` takes: `input` reads keys,
 //!   `keys` changes what is shown, and `screen` draws. `proof` and `wake_chain` have the pages about a row, which
-//!   `page` renders.
+//!   `page` renders, and `background` makes the latter on a thread.
 //! - `recorder` runs `ctp-record` for `-p`.
 
+#[cfg(feature = "top")]
+mod background;
 #[cfg(feature = "top")]
 mod input;
 mod interval;

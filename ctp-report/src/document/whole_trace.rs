@@ -20,7 +20,7 @@ use crate::names::call_stacks::CallStacks;
 /// What an export is made from, apart from the records.
 pub struct WholeTrace<'t> {
     config: &'t Config,
-    input: &'t Input<'t>,
+    input: &'t Input,
     /// All coroutines of the trace.
     pub whole: &'t Model,
     /// The trace, as if only the selected coroutines existed. Names have numbers of their own.

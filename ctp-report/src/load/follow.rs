@@ -30,8 +30,8 @@ pub enum TraceProgress {
 }
 
 /// A trace that the recorder may still be writing, and the model of the records read so far.
-pub struct Followed<'p> {
-    input: Input<'p>,
+pub struct Followed {
+    input: Input,
     /// What was read so far.
     pub model: Model,
     reader: Reader<'static>,
@@ -63,12 +63,12 @@ impl Source for GrowingFile {
     }
 }
 
-impl<'p> Followed<'p> {
+impl Followed {
     /// Opens a trace. Nothing is read yet but its start.
     ///
     /// # Errors
     /// If the file is not a trace of ctp-record, or is not a regular file.
-    pub fn open(config: &Config, path: &'p Path) -> Result<Self> {
+    pub fn open(config: &Config, path: &Path) -> Result<Self> {
         let input = open_file(config, path)?;
         let Opened::File(trace) = &input.bytes else {
             bail!(
@@ -100,7 +100,7 @@ impl<'p> Followed<'p> {
     }
 
     /// The opened file, from which names are found.
-    pub fn input(&self) -> &Input<'p> {
+    pub fn input(&self) -> &Input {
         &self.input
     }
 
@@ -109,15 +109,15 @@ impl<'p> Followed<'p> {
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn whole_input(&self) -> Result<Input<'p>> {
-        let path = self.input.path;
+    pub fn whole_input(&self) -> Result<Input> {
+        let path = &self.input.path;
         let file = self.file.try_clone().with_context(|| name(path))?;
         // The lock is checked before the length: the recorder unlocks the file after its last write, so an unlocked
         // file is complete.
         let goes_on = is_written(&file);
         let metadata = file.metadata().with_context(|| name(path))?;
         Ok(Input {
-            path,
+            path: path.clone(),
             goes_on,
             bytes: Opened::File(TraceFile::new(file, &metadata)),
             imported: None,
@@ -141,7 +141,7 @@ impl<'p> Followed<'p> {
         }
         // The lock is checked before the length, as above.
         let had_writer = is_written(&self.file);
-        let path = self.input.path;
+        let path = &self.input.path;
         let metadata = self.file.metadata().with_context(|| name(path))?;
         if metadata.len() < self.length.swap(metadata.len(), Ordering::Relaxed) {
             self.end(TraceProgress::Truncated);
@@ -160,7 +160,7 @@ impl<'p> Followed<'p> {
     pub fn is_replaced(&self) -> bool {
         let id = |metadata: Metadata| (metadata.dev(), metadata.ino());
         let own = self.file.metadata().map(id);
-        let named = fs::metadata(self.input.path).map(id);
+        let named = fs::metadata(&self.input.path).map(id);
         matches!((own, named), (Ok(own), Ok(named)) if own != named)
     }
 

@@ -9,6 +9,9 @@
 )]
 mod watch;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use anyhow::{Result, bail};
 
 pub use watch::end_when_too_large;
@@ -21,6 +24,28 @@ pub struct Allowance {
     limit: u64,
     /// Bytes read since the last check.
     read: u64,
+    /// Whether the result of the reading is still needed.
+    pub(super) stop: StopFlag,
+}
+
+/// Ends a reading on another thread, once its result is not needed any more.
+#[derive(Clone, Debug, Default)]
+pub struct StopFlag(Arc<AtomicBool>);
+
+impl StopFlag {
+    /// Ends the reading soon.
+    #[cfg_attr(
+        not(feature = "top"),
+        allow(dead_code, reason = "only the live table ends readings")
+    )]
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the reading is to end.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 const USUAL_BYTES: u64 = 256 << 20;
@@ -40,19 +65,23 @@ impl Allowance {
         Allowance {
             limit: limit.unwrap_or_else(|| usual_limit(trace_bytes)),
             read: 0,
+            stop: StopFlag::default(),
         }
     }
 
     /// Counts bytes that were read and may be kept.
     ///
     /// # Errors
-    /// If the process has become too large.
+    /// If the process has become too large, or the result is not needed any more.
     pub fn count(&mut self, bytes: u64) -> Result<()> {
         self.read = self.read.saturating_add(bytes);
         if self.read < CHECK_INTERVAL_BYTES {
             return Ok(());
         }
         self.read = 0;
+        if self.stop.is_set() {
+            bail!("the reading was ended");
+        }
         let most = self.limit - PAGE_BYTES.min(self.limit / 4);
         if resident_bytes().is_some_and(|bytes| most < bytes) {
             bail!(
@@ -82,4 +111,17 @@ fn resident_bytes() -> Option<u64> {
     let sizes = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = sizes.split(' ').nth(1)?.parse().ok()?;
     Some(pages * rustix::param::page_size() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_ends_if_its_result_is_not_needed() {
+        let mut allowance = Allowance::new(None, 0);
+        assert!(allowance.count(CHECK_INTERVAL_BYTES).is_ok());
+        allowance.stop.set();
+        assert!(allowance.clone().count(CHECK_INTERVAL_BYTES).is_err());
+    }
 }

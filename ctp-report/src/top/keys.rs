@@ -76,6 +76,8 @@ pub struct TextPage {
     pub first: usize,
     /// The row of which the key `w` shows the wakes.
     pub row: Option<RowId>,
+    /// Whether the lines only say that the page is being made.
+    pub is_pending: bool,
 }
 
 /// Where the selection is.
@@ -169,6 +171,11 @@ impl Choices {
         match self.cursor {
             Cursor::At(number) | Cursor::On(_, number) => number,
         }
+    }
+
+    /// Whether the screen waits for a page that is being made.
+    pub fn awaits_page(&self) -> bool {
+        matches!(&self.mode, Mode::Page(page) if page.is_pending)
     }
 
     /// Takes a key.

@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
+use super::background::BackgroundPage;
 use super::input::Typed;
 use super::keys::{Action, Choices, Cursor, Key, Mode, Sizes, TextPage, scrolled};
 use super::line::EntryText;
 use super::order::{Entries, Entry, Order};
+use super::proof;
 use super::recorder::Recorder;
 use super::row::RowId;
 use super::screen::{self, Screen};
@@ -16,7 +18,7 @@ use super::session::Session;
 use super::shown::ShownTable;
 use super::signals::{REACTION, Signals};
 use super::summary::Summary;
-use super::{proof, wake_chain};
+use super::wake_chain::WakeChain;
 use crate::config::{Config, TopView};
 use crate::evidence::inspected::check_filter;
 use crate::load::follow::{Followed, TraceProgress};
@@ -59,6 +61,7 @@ fn follow(config: &Config, view: &TopView, trace: &Path, signals: &Signals) -> R
         check_filter(&config.filter)?;
     }
     let mut shown = ShownTable::begin(config)?;
+    let mut background = None;
     loop {
         let mut live = Live {
             config,
@@ -66,13 +69,14 @@ fn follow(config: &Config, view: &TopView, trace: &Path, signals: &Signals) -> R
             signals,
             session,
             choices,
+            background,
             entries: Entries::default(),
             lines: Vec::new(),
             size: (0, 0),
         };
         match live.run(&mut shown)? {
             TableEnd::ByUser => return Ok(()),
-            TableEnd::Replaced => choices = live.choices,
+            TableEnd::Replaced => (choices, background) = (live.choices, live.background),
         }
         session = Session::open(config, view, Followed::open(config, trace)?)?;
     }
@@ -84,6 +88,8 @@ struct Live<'c> {
     signals: &'c Signals,
     session: Session<'c>,
     choices: Choices,
+    /// The page that is being made.
+    background: Option<BackgroundPage>,
     /// The entries of the table, sorted as far as they are on the screen.
     entries: Entries,
     /// The lines on the screen.
@@ -124,16 +130,18 @@ impl Live<'_> {
 
     /// Waits until the next refresh, or until something must be drawn. Returns whether to go on.
     fn wait(&mut self, next: Instant, shown: &mut ShownTable) -> Result<bool> {
-        memory::rest();
+        if self.background.is_none() {
+            memory::rest();
+        }
         loop {
             if self.signals.have_arrived() {
                 return Ok(false);
             }
             let rest = next.saturating_duration_since(Instant::now());
-            if rest.is_zero() || self.has_new_size(shown)? {
+            if rest.is_zero() || self.has_new_size(shown)? || self.show_finished_page() {
                 return Ok(true);
             }
-            match shown.input.wait(rest.min(REACTION))? {
+            match shown.input.wait(rest.min(self.reaction()))? {
                 Typed::Nothing => return Ok(false),
                 Typed::Keys(keys) if keys.is_empty() => {}
                 Typed::Keys(keys) => {
@@ -142,6 +150,26 @@ impl Live<'_> {
                 }
             }
         }
+    }
+
+    /// The longest time until something other than a key is noticed.
+    fn reaction(&self) -> Duration {
+        if self.background.is_some() {
+            REACTION / 10
+        } else {
+            REACTION
+        }
+    }
+
+    /// Shows the page that was being made, if it is finished. Returns whether it is.
+    fn show_finished_page(&mut self) -> bool {
+        let finished = self.background.as_ref().and_then(BackgroundPage::finished);
+        let Some(lines) = finished else {
+            return false;
+        };
+        self.background = None;
+        self.open(lines_or_reason(lines, self.size.0), None);
+        true
     }
 
     fn has_new_size(&self, shown: &ShownTable) -> Result<bool> {
@@ -176,7 +204,10 @@ impl Live<'_> {
             Action::Suspend => shown.suspend()?,
             Action::Filter(pattern) => self.session.set_pattern(pattern),
             Action::OpenProof => self.open_proof(),
-            Action::OpenWakeChain(row) => self.open_wake_chain(row, shown)?,
+            Action::OpenWakeChain(row) => self.open_wake_chain(row),
+        }
+        if !self.choices.awaits_page() {
+            self.background = None;
         }
         Ok(true)
     }
@@ -258,20 +289,30 @@ impl Live<'_> {
         self.open(lines, Some(entry.id).filter(|_| has_wakes));
     }
 
-    /// Opens the page with the wakes that led to the state of a row, or of the selected row.
-    fn open_wake_chain(&mut self, row: Option<RowId>, shown: &mut ShownTable) -> Result<()> {
+    /// Begins to make the page with the wakes that led to the state of a row, or of the selected row. Another thread
+    /// reads the trace, which takes as long as with `--why`.
+    fn open_wake_chain(&mut self, row: Option<RowId>) {
         let selected = self.selected_entry().map(|entry| entry.id);
         let Some(id) = row.or(selected) else {
-            return Ok(());
+            return;
         };
-        // A large trace takes as long as with `--why`.
-        let message = "Reading the trace from its beginning; keys wait until then";
-        self.open(vec![message.to_owned()], None);
-        self.draw(shown)?;
-        let (config, view, width) = (self.config, self.view, self.size.0);
-        let chain = wake_chain::lines(config, view, &self.session, id, width);
-        self.open(lines_or_reason(chain, width), None);
-        Ok(())
+        let width = self.size.0;
+        let chain = WakeChain::of(self.config, self.view, &self.session, id);
+        let started = chain.and_then(|chain| {
+            let page = BackgroundPage::start(move |stop| chain.lines(width, stop));
+            Ok(page?)
+        });
+        match started {
+            Ok(page) => {
+                self.background = Some(page);
+                self.choices.mode = Mode::Page(TextPage {
+                    lines: vec!["Reading the trace from its beginning…".to_owned()],
+                    is_pending: true,
+                    ..TextPage::default()
+                });
+            }
+            Err(error) => self.open(lines_or_reason(Err(error), width), None),
+        }
     }
 
     fn selected_entry(&self) -> Option<Entry> {
@@ -281,8 +322,8 @@ impl Live<'_> {
     fn open(&mut self, lines: Vec<String>, row: Option<RowId>) {
         self.choices.mode = Mode::Page(TextPage {
             lines,
-            first: 0,
             row,
+            ..TextPage::default()
         });
     }
 }

@@ -30,7 +30,7 @@ const SHARE_OF_NAMES: u32 = 100;
 pub struct Session<'c> {
     config: &'c Config,
     view: &'c TopView,
-    followed: Followed<'c>,
+    followed: Followed,
     names: Names,
     rows: Rows,
     tasks: Tasks,
@@ -54,7 +54,7 @@ impl<'c> Session<'c> {
     ///
     /// # Errors
     /// If the trace cannot be read, or takes too much memory.
-    pub fn open(config: &'c Config, view: &'c TopView, followed: Followed<'c>) -> Result<Self> {
+    pub fn open(config: &'c Config, view: &'c TopView, followed: Followed) -> Result<Self> {
         let mut session = Session {
             config,
             view,
@@ -260,7 +260,7 @@ impl<'c> Session<'c> {
     }
 
     /// The trace that is followed.
-    pub fn followed(&self) -> &Followed<'c> {
+    pub fn followed(&self) -> &Followed {
         &self.followed
     }
 
@@ -270,7 +270,7 @@ impl<'c> Session<'c> {
     }
 
     /// The trace and the names of places, to which names of call stacks can be added.
-    pub fn names_mut(&mut self) -> (&Followed<'c>, &mut Names) {
+    pub fn names_mut(&mut self) -> (&Followed, &mut Names) {
         (&self.followed, &mut self.names)
     }
 

@@ -8,41 +8,56 @@ use super::session::Session;
 use crate::config::filter::Filter;
 use crate::config::{Config, TopView, WhyView};
 use crate::document::trace_names;
+use crate::load::Input;
+use crate::load::memory::StopFlag;
 use crate::views::why::{self, History};
 
-/// The lines of the page about a coroutine, at most `width` columns wide. Reads the trace from its beginning,
-/// because the table does not keep wakes.
-///
-/// # Errors
-/// If the row is a task, which has no recorded wakes, or the page cannot be made.
-pub fn lines(
-    config: &Config,
-    view: &TopView,
-    session: &Session,
-    id: RowId,
-    width: u16,
-) -> Result<Vec<String>> {
-    let RowId::Coroutine(id) = id else {
-        bail!(
-            "wakes are recorded only in programs with a probe: task {} was found by reading the process",
-            id.number()
-        );
-    };
-    let config = Config {
-        filter: Filter::default(),
-        ..page::config(config)
-    };
-    let view = WhyView {
-        id: Some(id.0),
-        threshold: view.threshold,
-        all_ids: false,
-    };
-    let input = session.followed().whole_input()?;
-    let history = History::read(&input, &view)?;
-    let names = trace_names::resolve(&config, &input, &history.model);
-    printed(width, |output| {
-        why::report(&config, &view, (&history, &names), output)
-    })
+/// What the page is made from.
+pub struct WakeChain {
+    config: Config,
+    view: WhyView,
+    input: Input,
+}
+
+impl WakeChain {
+    /// Prepares the page about a row. Nothing is read yet.
+    ///
+    /// # Errors
+    /// If the row is a task, which has no recorded wakes, or the trace cannot be opened again.
+    pub fn of(config: &Config, view: &TopView, session: &Session, id: RowId) -> Result<Self> {
+        let RowId::Coroutine(id) = id else {
+            bail!(
+                "wakes are recorded only in programs with a probe: task {} was found by reading the process",
+                id.number()
+            );
+        };
+        Ok(WakeChain {
+            config: Config {
+                filter: Filter::default(),
+                ..page::config(config)
+            },
+            view: WhyView {
+                id: Some(id.0),
+                threshold: view.threshold,
+                all_ids: false,
+            },
+            input: session.followed().whole_input()?,
+        })
+    }
+
+    /// The lines of the page, at most `width` columns wide. Reads the trace from its beginning, because the table does
+    /// not keep wakes, until `stop` is set.
+    ///
+    /// # Errors
+    /// If the page cannot be made, or the reading was ended.
+    pub fn lines(mut self, width: u16, stop: StopFlag) -> Result<Vec<String>> {
+        self.input.end_by(stop);
+        let history = History::read(&self.input, &self.view)?;
+        let names = trace_names::resolve(&self.config, &self.input, &history.model);
+        printed(width, |output| {
+            why::report(&self.config, &self.view, (&history, &names), output)
+        })
+    }
 }
 
 #[cfg(test)]
@@ -152,7 +167,8 @@ mod tests {
         let (config, view) = (config(), view());
         let followed = Followed::open(&config, &path).expect("a trace");
         let session = Session::open(&config, &view, followed).expect("a trace");
-        let page = |row| lines(&config, &view, &session, row, 80);
+        let prepared = |row| WakeChain::of(&config, &view, &session, row);
+        let page = |row| prepared(row).and_then(|chain| chain.lines(80, StopFlag::default()));
         let found = page(RowId::Coroutine(CoroutineId(1))).expect("a page");
         assert!(found[0].starts_with("WHY id 1 waiting"), "{found:#?}");
         let is_wake = |line: &String| line.contains("id 2") && line.ends_with("and woke id 1");

@@ -338,6 +338,8 @@ fn table_on_a_terminal_answers_keys() {
     assert!(screen.contains("live_table (pid"), "{screen}");
     terminal.press(&["Enter"]);
     terminal.wait_for("which ended");
+    terminal.press(&["w"]);
+    terminal.wait_for("WHY id");
     terminal.press(&["Escape"]);
     terminal.press(&["/", "active", "Enter"]);
     let screen = terminal.wait_for(&format!("/active: {}", recorded.truth.active));

@@ -113,7 +113,7 @@ fn pages_are_scrolled_and_left() {
         Mode::Page(TextPage {
             lines: lines.clone(),
             first,
-            row: None,
+            ..TextPage::default()
         })
     };
     choices.mode = open(0);
@@ -144,6 +144,22 @@ fn wakes_are_shown_of_a_row_or_of_the_row_of_a_page() {
     choices.mode = page(None);
     assert!(matches!(choices.press(wakes, SIZES), Action::Draw));
     assert_eq!(choices.mode, page(None));
+}
+
+#[test]
+fn a_page_that_is_being_made_can_be_left() {
+    for key in [Key::Escape, Key::Char('q'), Key::Enter] {
+        let mut choices = choices();
+        choices.mode = Mode::Page(TextPage {
+            is_pending: true,
+            ..TextPage::default()
+        });
+        assert!(matches!(choices.press(Key::Down, SIZES), Action::Draw));
+        assert!(choices.awaits_page());
+        assert!(matches!(choices.press(key, SIZES), Action::Draw));
+        assert_eq!(choices.mode, Mode::Table);
+        assert!(!choices.awaits_page());
+    }
 }
 
 #[test]

@@ -180,6 +180,7 @@ fn pages_name_their_keys() {
             lines: ["a", "b", "c", "d"].map(str::to_owned).to_vec(),
             first: 1,
             row,
+            is_pending: false,
         });
         drawn(&summary(), &[], &choices, (70, 3))
     };
