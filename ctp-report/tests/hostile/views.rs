@@ -10,7 +10,7 @@ use ctp_trace::record::*;
 use crate::room::{MIB, Room};
 
 /// Every view, and its document in JSON where there is one.
-const VIEWS: [&[&str]; 30] = [
+const VIEWS: [&[&str]; 34] = [
     &[],
     &["--verbose"],
     &["--json"],
@@ -34,8 +34,12 @@ const VIEWS: [&[&str]; 30] = [
     &["--export", "jsonl"],
     &["--export", "chrome"],
     &["--export", "perfetto", "-o", "tracks"],
+    &["--export", "firefox"],
     &["--export", "otlp"],
+    &["--export", "pprof", "-o", "profile"],
+    &["--export", "speedscope"],
     &["--export", "ctf", "-o", "traces"],
+    &["--export", "csv-tables", "-o", "tables"],
     &["--check", "stuck>=0,busy>=0s,max(run,site=x)>=0s"],
     &["diff", "ctp.data", "ctp.data"],
     &["diff", "ctp.data", "ctp.data", "--json"],
@@ -142,7 +146,7 @@ fn names_of_a_mebibyte_are_cut_in_each_view() {
             let length = run.stdout.len();
             assert!(length < 1 << 20, "{view:?}: {length} bytes");
         }
-        for output in ["tracks", "traces"] {
+        for output in ["tracks", "profile", "traces", "tables"] {
             let length = bytes(&room.path(output));
             assert!((1..1 << 20).contains(&length), "{output}: {length} bytes");
         }
