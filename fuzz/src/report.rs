@@ -7,7 +7,8 @@ use anstream::ColorChoice;
 use ctp_report::{
     CheckView, Config, CtfView, Detail, DiffView, ExportView, FlameView, FlameWidth, Format,
     HtmlView, LeastChange, ProfileFormat, ProfileView, SiteField, SitesView, Sort, StacksView,
-    StuckView, TimelineView, TrackFormat, TracksView, View, WhyView, Width, rules, run,
+    StuckView, TableFormat, TablesView, TimelineView, TrackFormat, TracksView, View, WhyView,
+    Width, rules, run,
 };
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::THRESHOLD;
@@ -23,10 +24,11 @@ pub fn report(bytes: &[u8]) {
     };
     let path = own_path();
     fs::write(&path, trace).expect("there is room in the temporary directory");
-    let folder = path.with_extension("folder");
+    let folders = ["ctf", "tables"].map(|extension| path.with_extension(extension));
     let id = u32::from(bytes[bytes.len() / 2]);
     let mut views = views(id, &path);
-    views.push(ctf(folder.clone()));
+    let [ctf_folder, tables_folder] = folders.clone();
+    views.extend([ctf(ctf_folder), tables(tables_folder)]);
     for view in views {
         for (json, width) in [
             (false, Width::Full),
@@ -39,8 +41,10 @@ pub fn report(bytes: &[u8]) {
         }
     }
     fs::remove_file(path).expect("the file is still there");
-    // There is no folder if the trace cannot be exported.
-    drop(fs::remove_dir_all(folder));
+    for folder in folders {
+        // There is no folder if the trace cannot be exported.
+        drop(fs::remove_dir_all(folder));
+    }
 }
 
 fn config(input: &Path, view: View, json: bool, width: Width) -> Config {
@@ -127,6 +131,15 @@ fn tracks(format: TrackFormat) -> View {
 /// The Common Trace Format.
 fn ctf(output: PathBuf) -> View {
     View::Ctf(CtfView {
+        output,
+        judged: stuck(None),
+    })
+}
+
+/// The tables, in the format that needs no further packages.
+fn tables(output: PathBuf) -> View {
+    View::Tables(TablesView {
+        format: TableFormat::Csv,
         output,
         judged: stuck(None),
     })
