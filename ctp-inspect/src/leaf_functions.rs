@@ -4,6 +4,7 @@
 //! program may give its own functions any name.
 
 mod place;
+mod tables;
 
 use std::borrow::Cow;
 
@@ -11,166 +12,13 @@ use ctp_trace::record::{LeafKind, Module, ProcessId};
 use symbolize::{Avma, FileOffset, Lookup, Mapping, SearchPaths, Symbolizer, is_standard_library};
 
 pub use place::ChainPlace;
+use tables::{LEAVES, LIBRARIES, OUTER, SHARED};
 
 /// Maximum number of addresses of a chain that are examined.
 const MAX_ADDRESSES: usize = 32;
 
 /// The addresses of a chain that was found without frame pointers: the probe's, and that of the call.
 const ADDRESSES_WITHOUT_FRAME_POINTERS: usize = 2;
-
-/// Libraries with functions that may stand between a leaf future and the program.
-const LIBRARIES: &[&str] = &[
-    "core",
-    "alloc",
-    "std",
-    "tokio",
-    "tokio_util",
-    "tokio_stream",
-    "mio",
-    "futures_core",
-    "futures_util",
-    "futures_channel",
-    "futures_io",
-    "futures_sink",
-    "futures_lite",
-    "futures_timer",
-    "async_io",
-    "async_lock",
-    "async_channel",
-    "async_broadcast",
-    "async_net",
-    "event_listener",
-    "event_listener_strategy",
-    "flume",
-    "spin",
-    "kanal",
-    "tokio_tungstenite",
-    "tungstenite",
-    "want",
-    "hyper",
-    "h2",
-    "pin_project_lite",
-    "ctp_nostd",
-];
-
-/// The modules of leaf futures, and what they wait for. Of entries that match, the first counts.
-const LEAVES: &[(&str, LeafKind)] = &[
-    ("tokio::runtime::io::", LeafKind::Io),
-    ("tokio::io::driver::", LeafKind::Io),
-    ("tokio::io::poll_evented::", LeafKind::Io),
-    ("tokio::io::async_fd::", LeafKind::Io),
-    ("tokio::net::", LeafKind::Io),
-    ("tokio_tungstenite::compat::", LeafKind::Io),
-    ("async_io::reactor::", LeafKind::Io),
-    ("async_io::Async<", LeafKind::Io),
-    ("tokio::runtime::time::", LeafKind::Timer),
-    ("tokio::time::driver::", LeafKind::Timer),
-    ("tokio::time::sleep::", LeafKind::Timer),
-    ("tokio::time::interval::", LeafKind::Timer),
-    ("async_io::Timer", LeafKind::Timer),
-    ("futures_timer::", LeafKind::Timer),
-    ("tokio::sync::batch_semaphore::", LeafKind::Semaphore),
-    // A sender waits until no reply is wanted any more.
-    ("tokio::sync::oneshot::Sender", LeafKind::Notification),
-    ("futures_channel::oneshot::Sender", LeafKind::Notification),
-    ("tokio::sync::oneshot::", LeafKind::Reply),
-    ("futures_channel::oneshot::", LeafKind::Reply),
-    ("tokio::sync::mpsc::", LeafKind::Message),
-    ("tokio::sync::broadcast::", LeafKind::Message),
-    ("tokio::sync::notify::", LeafKind::Notification),
-    ("event_listener::", LeafKind::Notification),
-    ("futures_channel::mpsc::Sender", LeafKind::Room),
-    ("futures_channel::mpsc::BoundedSenderInner", LeafKind::Room),
-    ("futures_channel::mpsc::sink_impl", LeafKind::Room),
-    // Line tables do not name the type.
-    ("futures_channel::mpsc::poll_unparked", LeafKind::Room),
-    ("futures_channel::mpsc::poll_ready", LeafKind::Room),
-    ("futures_channel::mpsc::", LeafKind::Message),
-    ("flume::async::Send", LeafKind::Room),
-    ("flume::async::Recv", LeafKind::Message),
-    ("kanal::future::SendFuture", LeafKind::Room),
-    ("kanal::future::ReceiveFuture", LeafKind::Message),
-    ("kanal::future::ReceiveStream", LeafKind::Message),
-    // A connection of hyper's client takes the next request when it wants one.
-    ("want::Giver", LeafKind::Semaphore),
-    ("want::poll_want", LeafKind::Semaphore),
-    // Windows of HTTP/2, a request that has no stream yet, and what the other end sends.
-    (
-        "h2::proto::streams::send::Send::poll_capacity",
-        LeafKind::Output,
-    ),
-    ("h2::proto::streams::send::poll_capacity", LeafKind::Output),
-    ("h2::client::SendRequest", LeafKind::Semaphore),
-    ("h2::client::poll_ready", LeafKind::Semaphore),
-    (
-        "h2::proto::streams::recv::Recv::poll_response",
-        LeafKind::Reply,
-    ),
-    ("h2::proto::streams::recv::poll_response", LeafKind::Reply),
-    ("h2::proto::streams::recv::", LeafKind::Message),
-    ("tokio_util::time::delay_queue::", LeafKind::Message),
-    ("futures_util::lock::mutex::", LeafKind::Lock),
-    ("tokio::runtime::task::join::", LeafKind::Task),
-    ("tokio::util::idle_notified_set::", LeafKind::Task),
-    ("tokio::task::join_set::", LeafKind::Task),
-    (
-        "tokio::runtime::task::harness::can_read_output",
-        LeafKind::Task,
-    ),
-];
-
-/// Futures that wait by means of a simpler future: the kind so far, the module, and what they wait for.
-const OUTER: &[(LeafKind, &str, LeafKind)] = &[
-    (LeafKind::Semaphore, "tokio::sync::mutex::", LeafKind::Lock),
-    (LeafKind::Semaphore, "tokio::sync::rwlock::", LeafKind::Lock),
-    // Held by the task that initializes the cell.
-    (
-        LeafKind::Semaphore,
-        "tokio::sync::once_cell::",
-        LeafKind::Lock,
-    ),
-    (LeafKind::Semaphore, "tokio::sync::mpsc::", LeafKind::Room),
-    (
-        LeafKind::Notification,
-        "tokio::sync::watch::",
-        LeafKind::Message,
-    ),
-    (
-        LeafKind::Notification,
-        "async_lock::mutex::",
-        LeafKind::Lock,
-    ),
-    (
-        LeafKind::Notification,
-        "async_lock::rwlock::",
-        LeafKind::Lock,
-    ),
-    (
-        LeafKind::Notification,
-        "async_lock::semaphore::",
-        LeafKind::Semaphore,
-    ),
-    (
-        LeafKind::Notification,
-        "async_channel::Rec",
-        LeafKind::Message,
-    ),
-    (
-        LeafKind::Notification,
-        "async_channel::Send",
-        LeafKind::Room,
-    ),
-    (
-        LeafKind::Notification,
-        "async_broadcast::Rec",
-        LeafKind::Message,
-    ),
-    (
-        LeafKind::Notification,
-        "async_broadcast::Send",
-        LeafKind::Room,
-    ),
-];
 
 /// Finds what leaf futures wait for. Opens the files of modules at most once each.
 pub struct LeafFunctions {
@@ -194,7 +42,7 @@ impl LeafFunctions {
     pub fn kind(&mut self, process: ProcessId, addresses: &[u64], modules: &[Module]) -> LeafKind {
         self.set_mappings(process, modules);
         let mut kind = LeafKind::Unknown;
-        let mut has_leaf = false;
+        let mut leaf = None;
         // The first address is in the probe.
         for &address in addresses.iter().skip(1).take(MAX_ADDRESSES) {
             let Ok(resolved) = self
@@ -209,13 +57,15 @@ impl LeafFunctions {
                 let Some(function) = function.filter(|name| is_of_library(name)) else {
                     return kind;
                 };
-                has_leaf |= !is_of_waker(&function);
+                if leaf.is_none() && !is_of_waker(&function) {
+                    leaf = Some(path_of(&function).to_owned());
+                }
                 kind = refined(kind, &function);
             }
         }
         let has_only_the_call = addresses.len() == ADDRESSES_WITHOUT_FRAME_POINTERS;
-        if has_only_the_call && !has_leaf {
-            LeafKind::SharedSite
+        if has_only_the_call {
+            kind_without_callers(kind, leaf.as_deref())
         } else {
             kind
         }
@@ -262,6 +112,21 @@ fn refined(kind: LeafKind, function: &str) -> LeafKind {
     outer
         .find(|(inner, module, _)| *inner == kind && path.starts_with(module))
         .map_or(kind, |(_, _, found)| *found)
+}
+
+/// The kind, if the function that cloned the waker is known, and its callers are not. `leaf` is the innermost function
+/// of a library; `None` if that is `Waker::clone` itself.
+fn kind_without_callers(kind: LeafKind, leaf: Option<&str>) -> LeafKind {
+    let Some(leaf) = leaf else {
+        return LeafKind::SharedSite;
+    };
+    if !matches!(kind, LeafKind::Unknown | LeafKind::Notification) {
+        return kind;
+    }
+    let mut shared = SHARED.iter();
+    shared
+        .find(|(module, _)| leaf.starts_with(module))
+        .map_or(kind, |(_, found)| *found)
 }
 
 /// Whether a function is `Waker::clone`, which leaf futures call.
@@ -379,6 +244,35 @@ mod tests {
         let next = "tokio::task::join_set::JoinSet<T>::join_next::{{closure}}";
         assert_eq!(kind(&[of_set, next]), LeafKind::Task);
         assert_eq!(kind(&["app::tokio::net::Socket::read"]), LeafKind::Unknown);
+    }
+
+    // CT-15
+    #[test]
+    fn shared_functions_say_less_without_their_callers() {
+        let cell = "tokio::sync::task::atomic_waker::AtomicWaker::register_by_ref";
+        let event = "event_listener::TaskRef::into_task";
+        let acquire = "tokio::sync::batch_semaphore::Acquire::poll";
+        let notified = "tokio::sync::notify::Notified::poll_notified";
+        let alone = |function| kind_without_callers(kind(&[function]), Some(function));
+        assert_eq!(alone(cell), LeafKind::TimeOrMessage);
+        assert_eq!(alone(event), LeafKind::SharedFunction);
+        assert_eq!(
+            alone("flume::async::AsyncSignal::new"),
+            LeafKind::SharedFunction
+        );
+        assert_eq!(alone(acquire), LeafKind::Semaphore);
+        assert_eq!(alone(notified), LeafKind::Notification);
+        let inlined =
+            "<async_channel::RecvInner<T> as event_listener_strategy::EventListenerFuture>::poll";
+        let message = kind(&[event, inlined]);
+        assert_eq!(
+            kind_without_callers(message, Some(event)),
+            LeafKind::Message
+        );
+        assert_eq!(
+            kind_without_callers(LeafKind::Unknown, None),
+            LeafKind::SharedSite
+        );
     }
 
     // CT-15

@@ -87,6 +87,8 @@ pub fn phrase(kind: LeafKind) -> &'static str {
         LeafKind::Reply => "a reply",
         LeafKind::Notification => "a notification",
         LeafKind::Task => "the end of a task",
+        LeafKind::TimeOrMessage => "a time or a message",
+        LeafKind::SharedFunction => "a lock, a channel or a notification",
         _ => "something it did not name",
     }
 }

@@ -192,6 +192,8 @@ codes!(LeafKind {
     9 => Task,
     10 => Output,
     11 => SharedSite,
+    12 => TimeOrMessage,
+    13 => SharedFunction,
 } else Ok(LeafKind::Unknown));
 
 fields!(Look {

@@ -177,7 +177,7 @@ impl TraceModel {
     }
 
     /// Whether the coroutine waits for a single thing.
-    fn is_only_wait(&self, coroutine: &Coroutine) -> bool {
+    pub(super) fn is_only_wait(&self, coroutine: &Coroutine) -> bool {
         let is_marked = coroutine
             .suspend()
             .is_some_and(|wait| wait.marks.has_others);

@@ -135,6 +135,7 @@ impl Coroutine {
                 keeps_permits: self.kind != CoroutineKind::Future,
             },
             wait: WaitEvidence {
+                is_for_call: false,
                 idle: marks.idle,
                 one_of_several: marks.has_others,
                 for_lock: false,

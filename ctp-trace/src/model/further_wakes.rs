@@ -45,6 +45,13 @@ impl TraceModel {
         caller.is_alive() && !is_never_woken(caller) && !waits_for_coroutine
     }
 
+    /// Whether only threads that run no coroutines have ended waits at the coroutine's site.
+    pub(super) fn is_ended_by_helpers(&self, coroutine: &Coroutine) -> bool {
+        let wait = coroutine.suspend();
+        let stats = wait.and_then(|wait| self.site(wait.site, wait.wait));
+        stats.is_some_and(SiteStats::are_ended_by_helpers)
+    }
+
     /// Whether each wait at the coroutine's site was ended by a coroutine of its family, which returned
     /// what it had taken there, such as a permit.
     pub(super) fn are_ended_by_peers(

@@ -74,7 +74,12 @@ impl TraceModel {
     /// The waits for messages.
     pub(super) fn message_waits(&self) -> MessageWaits {
         let all = self.coroutines.all().iter();
-        let waiting = all.filter(|coroutine| self.leaf_kind(coroutine) == LeafKind::Message);
+        let waiting = all.filter(|coroutine| {
+            matches!(
+                self.leaf_kind(coroutine),
+                LeafKind::Message | LeafKind::TimeOrMessage
+            )
+        });
         let mut waits = MessageWaits::default();
         for coroutine in waiting {
             waits.places.extend(MessageWait::of(coroutine));

@@ -38,6 +38,9 @@ fn overtaker_on_thread(coroutine: &Coroutine, runners: &Runners) -> Option<Overt
         .min_by_key(|overtaker| overtaker.ready)
 }
 
+/// Tasks may join tasks that join stuck tasks, and so on. Joins beyond this number are not followed.
+const MAX_JOINS: usize = 16;
+
 /// The judgements of coroutines that have not ended.
 pub(super) type Judged = BTreeMap<CoroutineId, Judgement>;
 
@@ -81,6 +84,7 @@ impl<'m> Context<'m> {
         evidence.resource.keeps_lock = others.keeps_lock;
         let readers = self.senders.get(&coroutine.id);
         evidence.resource.no_reader = readers.is_some_and(Vec::is_empty);
+        evidence.resource.own_future = model.may_wait_for_own_future(coroutine);
         evidence.resource.may_be_woken_again = model.may_be_woken_again(coroutine);
         evidence.resource.in_closed_group = self.closed_groups.contains(&coroutine.id);
         evidence.threads.parked = self
@@ -103,6 +107,25 @@ impl<'m> Context<'m> {
         });
         let behind: Vec<_> = behind.collect();
         judged.extend(behind);
+    }
+
+    /// Judges again the coroutines that wait for the end of stuck tasks, and those that wait for these.
+    fn judge_joiners(&self, judged: &mut Judged) {
+        for _ in 0..MAX_JOINS {
+            let joiners = self.model.joiners_of_stuck(judged);
+            if joiners.is_empty() {
+                return;
+            }
+            for (id, blocked) in joiners {
+                if let Some(joiner) = self.model.get(id) {
+                    let others = FromOthers {
+                        blocked: Some(blocked),
+                        ..FromOthers::default()
+                    };
+                    judged.insert(id, self.judged(joiner, others));
+                }
+            }
+        }
     }
 
     /// Judges again the coroutines that wait for room in channels with stuck readers.
@@ -169,6 +192,7 @@ impl TraceModel {
         context.judge_behind(&mut judged);
         context.judge_senders(&mut judged);
         context.judge_probable_holders(&mut judged);
+        context.judge_joiners(&mut judged);
         judged.into_iter().collect()
     }
 
@@ -180,6 +204,8 @@ impl TraceModel {
         let is_lock = evidence.wait.leaf == LeafKind::Lock;
         evidence.wait.is_held_while_idle =
             is_lock && self.is_held_while_idle(coroutine, levels.message_waits());
+        evidence.wait.is_for_call =
+            evidence.wait.leaf == LeafKind::Task && self.is_ended_by_helpers(coroutine);
         evidence.wait.for_lock =
             is_lock && !evidence.wait.is_held_while_idle || self.waits_for_lock(coroutine);
         if evidence.state == State::Suspended {
@@ -237,6 +263,7 @@ impl TraceModel {
             full: None,
             keeps_lock: false,
             no_reader: false,
+            own_future: false,
             in_closed_group: false,
             may_be_woken_again: false,
             looked: self.look_evidence(coroutine),

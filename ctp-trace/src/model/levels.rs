@@ -39,7 +39,8 @@ struct LeafKey {
 impl LeafKey {
     /// Whether each wait has a time of its own, so that others say nothing about it.
     fn is_timer(&self) -> bool {
-        self.wait == WaitKind::Timer || self.kind == LeafKind::Timer
+        self.wait == WaitKind::Timer
+            || matches!(self.kind, LeafKind::Timer | LeafKind::TimeOrMessage)
     }
 }
 

@@ -128,7 +128,12 @@ impl TraceModel {
         let Some(wait) = coroutine.suspend().filter(|wait| !wait.marks.idle) else {
             return false;
         };
-        let may_lack_work = |kind: LeafKind| matches!(kind, LeafKind::Message | LeafKind::Io);
+        let may_lack_work = |kind: LeafKind| {
+            matches!(
+                kind,
+                LeafKind::Message | LeafKind::TimeOrMessage | LeafKind::Io
+            )
+        };
         let mut branches = self.branches(coroutine.id);
         let leaf = self.leaf_kind(coroutine);
         wait.wait == WaitKind::Unknown

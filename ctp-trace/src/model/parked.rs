@@ -168,6 +168,7 @@ impl TraceModel {
     ) -> Option<ParkedEvidence> {
         let mut callers = self.callers.of(coroutine.id);
         let has_work = parked.is_blocked
+            || self.is_kept_going_by_itself(coroutine)
             || callers.any(|id| {
                 let other = self.get(id).filter(|_| id != coroutine.id);
                 other.is_some_and(|other| other.is_alive() && !is_never_woken(other))
@@ -186,10 +187,27 @@ impl TraceModel {
         let stats = wait.and_then(|wait| self.site(wait.site, wait.wait));
         let families = stats.and_then(|stats| stats.waking_families.all());
         match self.leaf_kind(coroutine) {
-            LeafKind::Message => families.is_some_and(|families| !families.is_empty()),
+            LeafKind::Message | LeafKind::TimeOrMessage => {
+                families.is_some_and(|families| !families.is_empty())
+            }
             LeafKind::Lock => !self.is_held_while_idle(coroutine, levels.message_waits()),
             _ => true,
         }
+    }
+
+    /// Whether the coroutine contains futures that have woken it at this place, in a run of its own. Then these
+    /// kept it going, and not a thread. Such a wake came before the wait began, and no other wake ended the wait.
+    fn is_kept_going_by_itself(&self, coroutine: &Coroutine) -> bool {
+        let wait = coroutine.suspend();
+        let stats = wait.and_then(|wait| self.site(wait.site, wait.wait));
+        let were_woken_before =
+            stats.is_some_and(|stats| stats.wakers.count() < stats.waits.count());
+        let may_be_for_own_futures = matches!(
+            self.leaf_kind(coroutine),
+            LeafKind::Unknown | LeafKind::Lock | LeafKind::Semaphore | LeafKind::Room
+        );
+        let has_woken_itself = self.callers.of(coroutine.id).any(|id| id == coroutine.id);
+        has_woken_itself && were_woken_before && may_be_for_own_futures
     }
 
     /// Whether all coroutines of the process wait for locks, or for the end of others.

@@ -8,7 +8,7 @@ use super::woken_from::WokenFrom;
 use crate::hash::Map;
 use crate::histogram::Histogram;
 use crate::record::{Nanos, SiteId, WaitKind};
-use crate::verdict::{Level, Past};
+use crate::verdict::{ENOUGH, Level, Past};
 
 /// Maximum number of sites. No real program has that many. Waits at further sites count for the
 /// unknown site.
@@ -49,6 +49,8 @@ pub struct SiteStats {
     pub(super) woken_from: WokenFrom,
     /// The families of the coroutines that ended waits.
     pub(super) waking_families: FewFamilies,
+    /// How many of the waits were ended by threads that had run no coroutine.
+    ended_by_helpers: u64,
 }
 
 impl SiteStats {
@@ -72,6 +74,12 @@ impl SiteStats {
             self.woken_from.add(from);
         }
         self.waking_families.add(call.caller_family);
+        self.ended_by_helpers += u64::from(call.is_from_helper);
+    }
+
+    /// Whether only threads that had run no coroutine have ended waits here, as at the end of blocking calls.
+    pub(super) fn are_ended_by_helpers(&self) -> bool {
+        ENOUGH <= self.ended_by_helpers && self.ended_by_helpers == self.wakers.count()
     }
 
     /// The families of all coroutines that ended waits here. `None` if these are not all known.

@@ -5,7 +5,7 @@ use super::coroutine::Coroutine;
 use super::names::NameId;
 use super::resources::closings::{self, Closing, Resource};
 use super::wakers::Woken;
-use crate::record::{Act, Hold, Nanos, ThreadEvent, Waker};
+use crate::record::{Act, Hold, Nanos, ThreadEvent, WakeCall, Waker};
 
 impl TraceModel {
     /// Takes an event of a thread. Ignores the wake of a coroutine that was removed from the model.
@@ -18,7 +18,10 @@ impl TraceModel {
         }
         match &thread_event.act {
             Act::Wake(call) => {
-                let woken = Woken::of(thread_event, call, self.coroutine_of(call.by));
+                let woken = Woken {
+                    is_from_helper: self.is_from_helper(thread_event, call),
+                    ..Woken::of(thread_event, call, self.coroutine_of(call.by))
+                };
                 if let Some(coroutine) = self.coroutines.known(call.coroutine) {
                     coroutine.called(woken, &mut self.places);
                     self.callers.note(call);
@@ -69,6 +72,13 @@ impl TraceModel {
             Waker::Coroutine(id) => self.coroutines.get(id),
             _ => None,
         }
+    }
+
+    /// Whether a thread called that has run no coroutine.
+    fn is_from_helper(&self, thread_event: &ThreadEvent, call: &WakeCall) -> bool {
+        let runners = self.runners.get(thread_event.process);
+        let has_run = runners.is_some_and(|runners| runners.thread(thread_event.tid).is_some());
+        matches!(call.by, Waker::Thread(_)) && !has_run
     }
 
     fn name_of(&self, waker: Waker) -> NameId {

@@ -19,6 +19,10 @@ pub struct Woken {
     pub tid: u64,
     /// A coroutine was the caller, or may have been.
     pub may_be_from_coroutine: bool,
+    /// The coroutine has woken itself.
+    pub is_own: bool,
+    /// The caller was a thread that had run no coroutine, such as a thread for blocking calls.
+    pub(super) is_from_helper: bool,
     /// Where `wake()` was called; 0 if unknown.
     pub site: SiteId,
     /// The coroutine's wake count after this call, modulo 2^20.
@@ -92,6 +96,8 @@ impl Woken {
             at: thread_event.at,
             tid: thread_event.tid,
             may_be_from_coroutine: !matches!(call.by, Waker::Thread(_)),
+            is_from_helper: false,
+            is_own: call.by == Waker::Coroutine(call.coroutine),
             site: call.site,
             count: call.count,
             caller: caller.map(|caller| caller.name).unwrap_or_default(),

@@ -46,6 +46,11 @@ pub enum LeafKind {
     /// Not known, because only the call of `Waker::clone` was found. Without optimization and frame pointers,
     /// all leaf futures share this call, so the site stands for all waits of a function.
     SharedSite,
+    /// A point in time or a message: a library function is known that timers and channels share, as without frame
+    /// pointers.
+    TimeOrMessage,
+    /// Not known, because only a library function is known that locks, channels and notifications share.
+    SharedFunction,
 }
 
 impl LeafKind {
@@ -64,6 +69,8 @@ impl LeafKind {
             LeafKind::Task => "task",
             LeafKind::Output => "output",
             LeafKind::SharedSite => "shared-site",
+            LeafKind::TimeOrMessage => "time-or-message",
+            LeafKind::SharedFunction => "shared-function",
         }
     }
 

@@ -78,6 +78,11 @@ impl Case<'_> {
             {
                 self.unless_explained(Reason::NoReader(level))
             }
+            Some(_)
+                if level <= Level::Coroutine && !level.allows_stuck() && self.has_own_future() =>
+            {
+                self.unless_explained(Reason::OwnFuture(level))
+            }
             Some(_) if !level.allows_stuck() && self.is_in_closed_group() => {
                 self.unless_explained(Reason::EachOther(level))
             }
@@ -90,6 +95,10 @@ impl Case<'_> {
 
     fn is_in_closed_group(&self) -> bool {
         self.evidence.resource.in_closed_group
+    }
+
+    fn has_own_future(&self) -> bool {
+        self.evidence.resource.own_future
     }
 
     fn has_no_reader(&self) -> bool {
@@ -119,13 +128,25 @@ impl Case<'_> {
         lives.is_some_and(|lives| ENOUGH <= lives.ended && lives.far_beyond() <= self.age)
     }
 
-    /// Whether the coroutine may wait for its next work. Coroutines that usually end soon do not wait
-    /// for work when they wait for a notification.
+    /// Whether the coroutine may wait for its next work.
     fn may_lack_work(&self) -> bool {
         let leaf = self.evidence.wait.leaf;
-        let is_of_task = leaf == LeafKind::Notification && self.outlives_others();
         let is_part_of_work = leaf.is_part_of_work() && !self.evidence.wait.is_held_while_idle;
-        !is_part_of_work && !is_of_task
+        !is_part_of_work && !self.is_of_short_task()
+    }
+
+    /// Whether coroutines like this one usually end soon, so that they do not wait for work when they wait for a
+    /// notification. Nor for the end of a blocking call, but some calls take long.
+    fn is_of_short_task(&self) -> bool {
+        let is_unlike_work = match self.evidence.wait.leaf {
+            LeafKind::Notification | LeafKind::SharedFunction => true,
+            LeafKind::Task => {
+                let lives = self.evidence.lives;
+                self.evidence.wait.is_for_call && lives.is_some_and(|lives| lives.are_rare_here())
+            }
+            _ => false,
+        };
+        is_unlike_work && self.outlives_others()
     }
 
     /// Whether other waits at the line say nothing about this wait: it has a time of its own, or waits for
@@ -133,7 +154,9 @@ impl Case<'_> {
     fn is_of_its_own(&self) -> bool {
         match self.evidence.wait.leaf {
             LeafKind::Timer => true,
-            LeafKind::Message => self.evidence.resource.may_be_woken_again,
+            LeafKind::Message | LeafKind::TimeOrMessage => {
+                self.evidence.resource.may_be_woken_again
+            }
             _ => false,
         }
     }
@@ -157,6 +180,9 @@ impl Case<'_> {
         }
         if is_quiet && self.is_in_closed_group() {
             return self.unless_explained(Reason::EachOther(past.level));
+        }
+        if is_quiet && self.has_own_future() {
+            return self.unless_explained(Reason::OwnFuture(past.level));
         }
         if !is_quiet && self.is_of_its_own() {
             return (Verdict::Waiting, Reason::NoWork(past.level));

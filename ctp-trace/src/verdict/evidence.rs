@@ -93,6 +93,8 @@ pub struct WaitEvidence {
     pub for_lock: bool,
     /// The wait is for a lock, and a coroutine that may have it waits for its next message.
     pub is_held_while_idle: bool,
+    /// The wait is for the end of a blocking call: only threads that run no coroutines have ended such waits.
+    pub is_for_call: bool,
     /// What the awaited leaf future waits for, if the program did not announce the wait itself.
     pub leaf: LeafKind,
     /// The deadline of the awaited timer, if known.
@@ -112,6 +114,8 @@ pub struct ResourceEvidence {
     pub no_reader: bool,
     /// The coroutine probably holds a lock for which stuck coroutines wait.
     pub keeps_lock: bool,
+    /// The coroutine was woken for another of its futures, which may hold what the coroutine waits for.
+    pub own_future: bool,
     /// Only coroutines of some families have ever ended waits at the place, and all coroutines of these
     /// families wait for each other likewise.
     pub in_closed_group: bool,

@@ -135,6 +135,9 @@ pub enum Reason {
     /// The coroutine waits for room in a channel, far longer than in any earlier wait, and has woken no
     /// coroutine that could read from the channel.
     NoReader(Level),
+    /// The coroutine waits for a lock, a permit or room, far longer than usual at this level. It was woken
+    /// for another of its futures, which it does not poll.
+    OwnFuture(Level),
     /// The wait is far longer than usual at this level. Only coroutines of some families have ended such
     /// waits, and all of these wait for each other.
     EachOther(Level),
@@ -187,6 +190,7 @@ impl Reason {
             Reason::FarBeyond(level)
             | Reason::Peers(level)
             | Reason::NoReader(level)
+            | Reason::OwnFuture(level)
             | Reason::EachOther(level)
             | Reason::Usual(level)
             | Reason::Quiet(level)

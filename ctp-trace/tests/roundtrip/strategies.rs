@@ -150,6 +150,8 @@ fn leaf() -> impl Strategy<Value = Record> {
     let kind = select(vec![
         LeafKind::Unknown,
         LeafKind::SharedSite,
+        LeafKind::TimeOrMessage,
+        LeafKind::SharedFunction,
         LeafKind::Io,
         LeafKind::Timer,
         LeafKind::Lock,

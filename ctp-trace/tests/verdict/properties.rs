@@ -82,7 +82,7 @@ prop_compose! {
         looked in prop::option::of(any_look()),
         turn in prop::option::of(any_turn()),
     ) -> ResourceEvidence {
-        ResourceEvidence { closed, blocked, looked, turn, empty: None, full: None, no_reader: false, keeps_lock: false, in_closed_group: false, may_be_woken_again: false }
+        ResourceEvidence { closed, blocked, looked, turn, empty: None, full: None, no_reader: false, keeps_lock: false, own_future: false, in_closed_group: false, may_be_woken_again: false }
     }
 }
 
@@ -168,7 +168,7 @@ prop_compose! {
             missing: MissingEvidence { lost, filtered: 0 },
             wake,
             polls,
-            wait: WaitEvidence { idle, one_of_several, for_lock, is_held_while_idle: false, leaf, deadline },
+            wait: WaitEvidence { idle, one_of_several, for_lock, is_held_while_idle: false, is_for_call: false, leaf, deadline },
             resource,
             threads,
             past,

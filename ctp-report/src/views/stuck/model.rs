@@ -270,9 +270,10 @@ impl Group {
         let verdict = self.verdict();
         let separate = verdict < Verdict::Unknown;
         let is_by_elimination = self.is_by_elimination();
+        let is_behind = !self.evidence.roots.is_empty() && !stops.is_holder(self);
         let is_judged_by_length = is_by_elimination && verdict.is_stuck();
         (
-            (verdict, !self.evidence.roots.is_empty(), is_by_elimination),
+            (verdict, is_behind, is_by_elimination),
             is_judged_by_length.then(|| stops.of_headline(self)),
             separate.then_some(self.headline()),
             verdict.is_stuck().then(|| stops.of_group(self)),

@@ -173,6 +173,15 @@ reasons! {
             have woken no other coroutine that could read from there; {wakes}"),
         ..of("no-reader", Verdict::MaybeStuck, Basis::Length)
     },
+    Reason::OwnFuture(_) => Description {
+        when: "waits for a lock, a permit or room, far longer than usual, and was woken for another of its \
+            own futures, which may hold that and which it does not poll",
+        sentence: "suspended {age}{usual}; it was woken there for another of its own futures, which it \
+            does not poll, and which may hold what it waits for; {wakes}",
+        several: Some("suspended {age}{usual}; each was woken there for another of its own futures, which \
+            it does not poll, and which may hold what it waits for; {wakes}"),
+        ..of("own-future", Verdict::MaybeStuck, Basis::Length)
+    },
     Reason::EachOther(_) => Description {
         when: "waits for a permit, far longer than usual, and so do all coroutines like those that end such \
             waits",

@@ -93,7 +93,7 @@ fn main() -> io::Result<()> {
     let supervisor = supervise(senders[0].clone(), new_kind, truth.clone());
     runtime.spawn(supervisor.traced_as("supervisor"));
     truth.let_wait(Duration::from_secs(5));
-    truth.record(|name| name != "supervisor");
+    truth.record_with_victims(|name| name != "supervisor", |name| name == "supervisor");
     // Stopping the runtime would cancel the coroutines of interest.
     std::mem::forget(runtime);
     Ok(())

@@ -1,7 +1,7 @@
 //! When stuck groups stopped growing, as a sort key: what caused a stop comes before its victims.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ctp_trace::model::{Coroutine, TraceModel};
 use ctp_trace::record::{CoroutineId, LeafKind, WaitKind};
@@ -42,6 +42,8 @@ pub(super) enum Needs {
 pub(super) struct Stops {
     groups: BTreeMap<u32, Stop>,
     headlines: BTreeMap<(Verdict, Headline), Stop>,
+    /// The groups that wait for the end of tasks, all of which wait for a lock.
+    holders: BTreeSet<u32>,
 }
 
 impl Stops {
@@ -59,6 +61,9 @@ impl Stops {
                 age_ns: Reverse(age_ns),
             };
             stops.groups.insert(group.evidence.proof.id, stop);
+            if may_hold_lock(model, group) {
+                stops.holders.insert(group.evidence.proof.id);
+            }
             let headline = (group.verdict(), group.headline());
             let first = stops.headlines.entry(headline).or_insert(stop);
             *first = stop.min(*first);
@@ -68,6 +73,11 @@ impl Stops {
 
     pub fn of_group(&self, group: &Group) -> Option<Stop> {
         self.groups.get(&group.evidence.proof.id).copied()
+    }
+
+    /// Whether the group waits for the end of tasks, and probably holds the lock for which all of them wait.
+    pub fn is_holder(&self, group: &Group) -> bool {
+        self.holders.contains(&group.evidence.proof.id)
     }
 
     pub fn of_headline(&self, group: &Group) -> Option<Stop> {
@@ -100,6 +110,16 @@ fn needs(model: &TraceModel, group: &Group) -> Needs {
         | (_, LeafKind::Message | LeafKind::Notification | LeafKind::Task) => Needs::Others,
         _ => Needs::Work,
     }
+}
+
+/// Whether all tasks for whose end the group waits wait for a lock, which the group may hold.
+fn may_hold_lock(model: &TraceModel, group: &Group) -> bool {
+    let leaf = group.members.leaf.as_ref();
+    let tasks = leaf.filter(|leaf| !leaf.children.is_empty());
+    tasks.is_some_and(|leaf| {
+        let mut tasks = leaf.children.iter().map(|id| model.get(CoroutineId(*id)));
+        tasks.all(|task| task.is_some_and(|task| model.leaf_kind(task) == LeafKind::Lock))
+    })
 }
 
 #[cfg(test)]
