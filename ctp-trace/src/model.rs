@@ -49,6 +49,7 @@ mod span;
 mod stuck_tasks;
 mod sums;
 mod thread_events;
+mod unclear_waits;
 mod wakers;
 mod woken_from;
 

@@ -59,14 +59,10 @@ pub fn gaps_of(model: &Model, members: &[Member<'_>], threshold: Nanos) -> Vec<S
     gaps
 }
 
-/// The coroutines whose waits were not told apart from others, if any.
-pub fn waits_at_shared_sites(
-    model: &Model,
-    members: &[Member<'_>],
-    threshold: Nanos,
-) -> Option<Gap> {
+/// The waits about which the trace says too little.
+pub fn gaps_of_waits(model: &Model, members: &[Member<'_>], threshold: Nanos) -> Vec<Gap> {
     let judged = judgements(members);
-    model.trace_model.waits_at_shared_sites(judged, threshold)
+    model.trace_model.gaps_of_waits(judged, threshold)
 }
 
 fn judgements(members: &[Member<'_>]) -> impl Iterator<Item = (CoroutineId, Judgement)> {

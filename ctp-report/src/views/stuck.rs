@@ -98,7 +98,7 @@ pub fn report(
             pool: &pool,
             tasks: unrecorded::findings(model, names, &tasks),
             left_out: all.len() - members.len(),
-            at_shared_sites: gate::waits_at_shared_sites(model, &members, view.threshold),
+            gaps_of_waits: gate::gaps_of_waits(model, &members, view.threshold),
         };
         let shown_tasks: usize = tasks.iter().map(|group| group.tasks.len()).sum();
         let counts = (members.len() + shown_tasks, all.len() + all_tasks);

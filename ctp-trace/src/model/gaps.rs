@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use super::unclear_waits::UnclearWaits;
 use super::{Coroutine, TraceModel};
 use crate::quantity::{counted, counted_as};
 use crate::record::{CoroutineId, ExitReason, Nanos};
@@ -46,6 +47,9 @@ pub enum Gap {
     /// This many coroutines have waited for longer than the threshold at sites that stand for all waits of
     /// a function, so that a wait which never ends may look usual.
     SharedSites(u64),
+    /// This many coroutines have waited for far longer than usual in library functions that several kinds of
+    /// waits share, so that it is not known whether they wait for work or for what others hold.
+    UnclearWaits(u64),
 }
 
 impl TraceModel {
@@ -66,25 +70,45 @@ impl TraceModel {
         let mut gaps = self.gaps_of_all();
         gaps.extend(of_image);
         gaps.extend(some(lost, Gap::Lost));
-        gaps.extend(self.waits_at_shared_sites(judged, threshold));
+        gaps.extend(self.gaps_of_waits(judged, threshold));
         gaps
     }
 
-    /// The waits that have only been compared with other waits of the same function, whatever those were for.
-    pub fn waits_at_shared_sites(
+    /// The waits about which the trace says too little: those that have only been compared with other waits of
+    /// the same function, whatever those were for, and those of which it is not clear what they are for.
+    pub fn gaps_of_waits(
         &self,
         judged: impl IntoIterator<Item = (CoroutineId, Judgement)>,
         threshold: Nanos,
-    ) -> Option<Gap> {
-        let waiting = judged.into_iter().filter(|(id, judgement)| {
-            judgement.verdict == Verdict::Waiting
-                && judgement.reason.is_by_length()
-                && threshold <= judgement.age
-                && self
-                    .get(*id)
-                    .is_some_and(|coroutine| self.waits_at_shared_site(coroutine))
-        });
-        some(waiting.count() as u64, Gap::SharedSites)
+    ) -> Vec<Gap> {
+        let unclear = UnclearWaits::new(self, threshold);
+        let (mut at_shared_sites, mut hiding) = (0, 0);
+        for (id, judgement) in judged {
+            if self.is_only_compared_at_shared_site(id, &judgement, threshold) {
+                at_shared_sites += 1;
+            } else if unclear.may_hide_hang(id, &judgement) {
+                hiding += 1;
+            }
+        }
+        let gaps = [
+            some(at_shared_sites, Gap::SharedSites),
+            some(hiding, Gap::UnclearWaits),
+        ];
+        gaps.into_iter().flatten().collect()
+    }
+
+    fn is_only_compared_at_shared_site(
+        &self,
+        id: CoroutineId,
+        judgement: &Judgement,
+        threshold: Nanos,
+    ) -> bool {
+        judgement.verdict == Verdict::Waiting
+            && judgement.reason.is_by_length()
+            && threshold <= judgement.age
+            && self
+                .get(id)
+                .is_some_and(|coroutine| self.waits_at_shared_site(coroutine))
     }
 
     /// Gaps of the trace as a whole, which may hide any coroutine.
@@ -212,6 +236,7 @@ impl fmt::Display for Gap {
                 write!(out, "records are missing that could explain the state of {coroutines}")
             }
             Gap::SharedSites(count) => write_shared_sites(count, out),
+            Gap::UnclearWaits(count) => write_unclear_waits(count, out),
         }
     }
 }
@@ -222,5 +247,14 @@ fn write_shared_sites(count: u64, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out,
         "{wait} in functions whose awaits all look like one; build the program with \
          RUSTFLAGS=\"-C force-frame-pointers=yes\""
+    )
+}
+
+fn write_unclear_waits(count: u64, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let have = counted_as(count, "coroutine has", "coroutines have");
+    write!(
+        out,
+        "{have} waited far longer than usual in a library function that locks, channels and other waits \
+         share; build the program with RUSTFLAGS=\"-C force-frame-pointers=yes\""
     )
 }

@@ -79,6 +79,12 @@ impl SiteLines {
             .is_some_and(|known| MIN_CALLS <= known.calls.len())
     }
 
+    /// Whether only the call in the library function that gave out a waker is known, as without frame pointers.
+    pub(super) fn has_only_leaf(&self, site: SiteId) -> bool {
+        let known = self.sites.get(&site);
+        known.is_some_and(|known| known.calls.len() == MIN_CALLS - 1)
+    }
+
     /// The line of the site, if known.
     pub(super) fn line(&self, site: SiteId) -> Option<LineId> {
         let known = self.sites.get(&site)?;

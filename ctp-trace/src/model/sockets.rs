@@ -14,6 +14,8 @@ pub(super) struct SocketWaits {
     shared_sites: Map<SiteId, ()>,
     /// The latest observation of each process, if all of its sockets were drained.
     drained: Map<ProcessId, Nanos>,
+    /// The processes with unsent bytes in sockets at the latest observation.
+    unsent: Map<ProcessId, ()>,
 }
 
 impl SocketWaits {
@@ -27,6 +29,11 @@ impl SocketWaits {
     }
 
     pub(super) fn note_sockets(&mut self, sockets: &Sockets) {
+        if sockets.unsent > 0 {
+            self.unsent.insert(sockets.process, ());
+        } else {
+            self.unsent.remove(&sockets.process);
+        }
         if sockets.undrained > 0 || sockets.unsent > 0 {
             self.drained.remove(&sockets.process);
             return;
@@ -44,6 +51,11 @@ impl TraceModel {
     /// What the leaf future at a site waits for.
     pub fn leaf_kind_at(&self, site: SiteId) -> LeafKind {
         self.socket_waits.kind(site)
+    }
+
+    /// Whether sockets of the process had unsent bytes for a second at the latest observation.
+    pub(super) fn has_unsent(&self, process: ProcessId) -> bool {
+        self.socket_waits.unsent.contains_key(&process)
     }
 
     /// Whether the coroutine waits at a site that stands for all waits of a function.

@@ -120,13 +120,7 @@ fn longer_waits_that_are_not_told_apart_are_a_gap() {
             ..Leaf::default()
         })
     };
-    let unannounced = Record::Event(Event {
-        coroutine: CoroutineId(1),
-        n: 2,
-        at: Nanos(10),
-        kind: EventKind::Suspend,
-        ..Event::default()
-    });
+    let unannounced = unannounced_suspend(2, 10);
     let run = event(1, 1, 10, EventKind::Run);
     let long = 9 * SECOND.0;
     for (ns, kind, gaps) in [
@@ -141,4 +135,41 @@ fn longer_waits_that_are_not_told_apart_are_a_gap() {
         );
         assert_eq!(gaps_of(&trace_model), gaps, "{ns} {kind:?}");
     }
+}
+
+// CT-24
+#[test]
+fn waits_that_may_be_for_a_lock_are_a_gap() {
+    for (kind, addresses, gaps) in [
+        (LeafKind::Semaphore, vec![1, 2], vec![Gap::UnclearWaits(1)]),
+        (LeafKind::Semaphore, vec![1, 2, 3], vec![]),
+        (LeafKind::TimeOrMessage, vec![1, 2], vec![]),
+    ] {
+        let chain = Record::Chain(Chain {
+            addresses,
+            ..Chain::default()
+        });
+        let leaf = Record::Leaf(Leaf {
+            kind,
+            ..Leaf::default()
+        });
+        let rounds = (0..20).flat_map(|round| {
+            let (n, at) = (2 * round, 10 + 10 * round);
+            let run = event(1, n + 1, at, EventKind::Run);
+            [run, unannounced_suspend(n + 2, at + 5)]
+        });
+        let records = [chain, leaf].into_iter().chain(rounds);
+        let trace_model = waiting_for(9 * SECOND.0, records, End::default());
+        assert_eq!(gaps_of(&trace_model), gaps, "{kind:?}");
+    }
+}
+
+fn unannounced_suspend(n: u64, at: u64) -> Record {
+    Record::Event(Event {
+        coroutine: CoroutineId(1),
+        n,
+        at: Nanos(at),
+        kind: EventKind::Suspend,
+        ..Event::default()
+    })
 }

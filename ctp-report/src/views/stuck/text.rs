@@ -45,8 +45,8 @@ pub struct ShownGroups<'s> {
     pub tasks: Findings<'s>,
     /// How many coroutines the filter leaves out.
     pub left_out: usize,
-    /// The coroutines whose waits were not told apart from others, if any.
-    pub at_shared_sites: Option<Gap>,
+    /// The waits about which the trace says too little.
+    pub gaps_of_waits: Vec<Gap>,
 }
 
 /// Writes all groups, the worst first. Deadlocks are written cycle by cycle.
@@ -110,7 +110,7 @@ fn summary(page: &mut Page, shown: &ShownGroups, threshold: Nanos) -> io::Result
             page.line("No recorded coroutine looks stuck, but tasks do that are not recorded.")?;
         } else {
             page.line(&nothing(threshold, &busy, still.as_deref()))?;
-            let caveat = gaps::caveat(shown.at_shared_sites.as_slice());
+            let caveat = gaps::caveat(&shown.gaps_of_waits);
             let caveat = caveat.map(|caveat| text::capitalized(&caveat) + ".");
             caveat.map_or(Ok(()), |caveat| page.sentence("", "", &caveat))?;
         }
