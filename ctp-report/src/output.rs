@@ -57,12 +57,12 @@ pub fn refuse_inputs(outputs: &[&Path], inputs: &[&Path]) -> Result<()> {
 }
 
 /// Whether both names lead to the same regular file.
-fn is_same_file(one: &Path, other: &Path) -> bool {
+fn is_same_file(first: &Path, second: &Path) -> bool {
     let identity = |path: &Path| {
         let metadata = fs::metadata(path).ok()?;
         metadata.is_file().then(|| (metadata.dev(), metadata.ino()))
     };
-    identity(one).is_some_and(|one| Some(one) == identity(other))
+    identity(first).is_some_and(|known| Some(known) == identity(second))
 }
 
 /// Writes the bytes to the file of this name, or to `out` for `-`. Returns whether a file was written.

@@ -326,7 +326,7 @@ mod tests {
 
     // CTP-26
     #[test]
-    fn imprecise_readings_must_be_further_apart() {
+    fn imprecise_readings_need_a_longer_distance() {
         let calibrator = calibrator();
         assert!(!calibrator.is_precise(at(1_999_999, 0)));
         assert!(calibrator.is_precise(at(2_000_000, 0)));
