@@ -29,7 +29,7 @@ impl Module {
     }
 }
 
-/// Finds the function whose code contains an address. Returns the offset of its entry in the unit.
+/// Finds the function with the code at an address. Returns the offset of its entry in the unit.
 fn function_in(unit: Unit<'_>, stated: u64) -> gimli::Result<Option<usize>> {
     if !any_contains(unit.unit_ranges()?, stated)? {
         return Ok(None);

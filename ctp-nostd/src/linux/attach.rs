@@ -42,7 +42,7 @@ struct Recorder<'r> {
 ///
 /// Call this first thing in `main`, before there are threads. A second call returns whether events are recorded, and
 /// in a forked child attaches the child. If attaching to the recorder fails, one line on stderr says why, and the
-/// program runs untraced. Returns false without a message in a set-user-ID program, whose environment is not trusted,
+/// program runs untraced. Returns false without a message in a set-user-ID program, which does not trust its environment,
 /// and if an earlier attempt has failed or is in progress.
 pub fn attach() -> bool {
     if session::has_attached() {

@@ -194,7 +194,7 @@ fn evidence_of(lives: &Histogram) -> LivesEvidence {
     }
 }
 
-/// Lifetimes from the totals of this name. Totals cover coroutines whose events are not in the trace.
+/// Lifetimes from the totals of this name. Totals also cover coroutines without events in the trace.
 fn lives_of_name(named: &Named, of_family: LivesEvidence) -> LivesEvidence {
     let of_name = evidence_of(&named.lives);
     let lives = LivesEvidence {

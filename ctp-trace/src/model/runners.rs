@@ -30,7 +30,7 @@ pub(super) struct Runners {
     has_forgotten_threads: bool,
     /// When coroutines ran, and for how long none did.
     pub(super) silence: Silence,
-    /// A thread whose beginning is not recorded has run coroutines: its wakes and lock events may be missing.
+    /// A thread without a recorded beginning has run coroutines: its wakes and lock events may be missing.
     pub(super) has_unrecorded: bool,
 }
 

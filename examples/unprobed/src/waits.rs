@@ -1,4 +1,4 @@
-//! Tasks whose waits a report must not call stuck: each awaited object still exists, and no task holds it. For all that
+//! Tasks with waits that a report must not call stuck: each awaited object still exists, and no task holds it. For all that
 //! a tool can know, another thread may end the waits.
 
 use std::sync::Arc;

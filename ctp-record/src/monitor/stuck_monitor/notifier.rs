@@ -30,8 +30,8 @@ pub struct Notifier {
     sites: HashMap<(SiteId, bool), ReportedSite>,
 }
 
-/// The counts of a site, and what was reported of them. This survives a recovery, so that a site whose coroutines
-/// recover and get stuck again is not reported each time.
+/// The counts of a site, and what was reported of them. This survives a recovery, so that a site is
+/// not reported each time that its coroutines recover and get stuck again.
 #[derive(Clone, Copy, Debug, Default)]
 struct ReportedSite {
     /// The count when the site was last reported; 0 if never reported.

@@ -112,7 +112,7 @@ fn needs(model: &TraceModel, group: &Group) -> Needs {
     }
 }
 
-/// Whether all tasks for whose end the group waits wait for a lock, which the group may hold.
+/// Whether all tasks that the group joins wait for a lock, which the group may hold.
 fn may_hold_lock(model: &TraceModel, group: &Group) -> bool {
     let leaf = group.members.leaf.as_ref();
     let tasks = leaf.filter(|leaf| !leaf.children.is_empty());
