@@ -229,3 +229,11 @@ fn signal_name(number: i32) -> String {
     signal_hook::low_level::signal_name(number)
         .map_or_else(|| format!("signal {number}"), str::to_owned)
 }
+
+#[cfg(test)]
+impl ClosingLines<'static> {
+    /// The closing lines of a test, with the end record only.
+    fn of_end(end: End) -> Self {
+        ClosingLines::new("app".to_owned(), Path::new("x"), end, Counters::default())
+    }
+}

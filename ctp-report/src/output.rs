@@ -39,7 +39,7 @@ pub fn refuse_terminal(path: Option<&Path>, format: &str) -> Result<()> {
     Ok(())
 }
 
-/// Rejects an output that would overwrite a trace that is read, also by another name of the file.
+/// Rejects an output that would overwrite a trace that is read, also by another name of the file or from standard input.
 ///
 /// # Errors
 /// If an output is an input.
@@ -56,13 +56,19 @@ pub fn refuse_inputs(outputs: &[&Path], inputs: &[&Path]) -> Result<()> {
     Ok(())
 }
 
-/// Whether both names lead to the same regular file.
-fn is_same_file(first: &Path, second: &Path) -> bool {
+/// Whether an output leads to the regular file that an input leads to.
+fn is_same_file(output: &Path, input: &Path) -> bool {
     let identity = |path: &Path| {
         let metadata = fs::metadata(path).ok()?;
-        metadata.is_file().then(|| (metadata.dev(), metadata.ino()))
+        let is_file = metadata.is_file();
+        is_file.then(|| (metadata.dev(), metadata.ino()))
     };
-    identity(first).is_some_and(|known| Some(known) == identity(second))
+    let input = if is_stdin(input) {
+        Path::new("/dev/stdin")
+    } else {
+        input
+    };
+    identity(output).is_some_and(|known| Some(known) == identity(input))
 }
 
 /// Writes the bytes to the file of this name, or to `out` for `-`. Returns whether a file was written.

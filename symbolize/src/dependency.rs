@@ -21,11 +21,16 @@ pub fn path_in_packages(file: &str) -> Option<&str> {
 /// The folder of a package ends with its version, which distinguishes cargo's registry from a program's own folder
 /// called `registry`.
 fn in_registry(file: &str) -> Option<&str> {
-    let (_, below) = file.split_once("/registry/src/")?;
-    let (_index, path) = below.split_once('/')?;
-    let (package, _) = path.split_once('/')?;
-    has_version(package).then_some(path)
+    let registries = file.match_indices(REGISTRY).map(|(at, _)| at);
+    let mut paths = registries.filter_map(|at| {
+        let (_index, path) = file[at + REGISTRY.len()..].split_once('/')?;
+        let (package, _) = path.split_once('/')?;
+        has_version(package).then_some(path)
+    });
+    paths.next()
 }
+
+const REGISTRY: &str = "/registry/src/";
 
 fn in_checkout(file: &str) -> Option<&str> {
     let (_, below) = file.split_once("/git/checkouts/")?;
@@ -33,10 +38,14 @@ fn in_checkout(file: &str) -> Option<&str> {
     Some(path)
 }
 
+/// Whether the name of a folder ends with a version, such as `-1.54.1` or `-0.3.0-alpha.1`.
 fn has_version(package: &str) -> bool {
-    package
-        .match_indices('-')
-        .any(|(at, _)| package[at + 1..].starts_with(|next: char| next.is_ascii_digit()))
+    let mut hyphens = package.match_indices('-');
+    hyphens.any(|(at, _)| {
+        let mut parts = package[at + 1..].splitn(3, '.');
+        let mut is_number = || parts.next().is_some_and(|part| part.parse::<u64>().is_ok());
+        is_number() && is_number() && parts.next().is_some()
+    })
 }
 
 #[cfg(test)]
@@ -48,6 +57,7 @@ mod tests {
         for dependency in [
             "/home/me/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/tokio-1.54.1/src/lib.rs",
             "/home/me/.cargo/git/checkouts/pool-1f2e/3d4c/src/lib.rs",
+            "/w/registry/src/app/.cargo/registry/src/index/futures-0.3.0-alpha.1/src/lib.rs",
             "/rustc/5980/library/core/src/task/wake.rs",
             "/home/me/.rustup/toolchains/x/lib/rustlib/src/rust/library/core/src/lib.rs",
         ] {
@@ -63,6 +73,7 @@ mod tests {
             "/w/service-registry/src/net/http/server.rs",
             "/w/registry/src/lib.rs",
             "/w/registry/src/net/http/server.rs",
+            "/w/registry/src/crates/proto-3/src/lib.rs",
             "src/main.rs",
         ] {
             assert!(!is_dependency(own), "{own}");

@@ -6,9 +6,12 @@
 //!   2 writes the paths
 //!   3 number = REQUESTED                  4 number == REQUESTED: reads the paths and attaches, once
 //!   7 reads the outcome                   5 outcome = ATTACHED or FAILED
-//!   8 still PENDING at the end:           6 number = ANSWERED, so that later calls do not come here
-//!     number = 0 (withdrawn)
+//!   8 still PENDING at the end:           6 if FAILED: number = REFUSED, so that later calls do not
+//!     number = 0 (withdrawn)                come here
 //! ```
+//! If the program has attached, `number` stays, because coroutines that were born before are recorded from their next
+//! run on.
+//!
 //! The recorder writes through `/proc/PID/mem`, which the kernel permits to a process that may
 //! trace the program. Each write is a system call of its own, so step 4 sees the paths of step 2.
 //! Nothing else is ever written into a program from outside.
@@ -34,8 +37,8 @@ const SOCKET_PATH_BYTES: usize = 108;
 
 /// The value of `number` once a recorder has made a request.
 pub const REQUESTED: u32 = 1;
-/// The value of `number` once the program has tried to attach.
-pub const ANSWERED: u32 = 2;
+/// The value of `number` once the program has failed to attach.
+pub const REFUSED: u32 = 2;
 /// The outcome of a request that the program has not noticed yet.
 pub const PENDING: u32 = 0;
 /// The outcome of a request after which the program records.
@@ -100,7 +103,7 @@ impl AttachRequest {
         }
     }
 
-    /// Probe: whether a recorder has made a request that the program has not answered.
+    /// Probe: whether a recorder has made a request that the program has not refused.
     #[inline(always)]
     pub fn is_made(&self) -> bool {
         self.number.load(Ordering::Acquire) == REQUESTED
@@ -120,7 +123,9 @@ impl AttachRequest {
     pub fn finish(&self, is_attached: bool) {
         let outcome = if is_attached { ATTACHED } else { FAILED };
         self.outcome.store(outcome, Ordering::Release);
-        self.number.store(ANSWERED, Ordering::Release);
+        if !is_attached {
+            self.number.store(REFUSED, Ordering::Release);
+        }
     }
 }
 
@@ -152,13 +157,14 @@ mod tests {
 
     // CT-23
     #[test]
-    fn answered_request_is_not_noticed_again() {
+    fn only_a_refused_request_is_not_noticed_again() {
         let request = AttachRequest::new();
         request.number.store(REQUESTED, Ordering::Relaxed);
+        request.finish(true);
         assert!(request.is_made());
         request.finish(false);
         assert!(!request.is_made());
-        assert_eq!(request.number.load(Ordering::Relaxed), ANSWERED);
+        assert_eq!(request.number.load(Ordering::Relaxed), REFUSED);
         assert_eq!(request.outcome.load(Ordering::Relaxed), FAILED);
     }
 

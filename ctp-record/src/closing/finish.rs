@@ -86,9 +86,6 @@ impl ClosingLines<'_> {
 #[cfg(test)]
 mod tests {
     use std::fs::OpenOptions;
-    use std::path::Path;
-
-    use ctp_nostd::inspect::Counters;
 
     use super::*;
     use crate::closing::Written;
@@ -111,7 +108,7 @@ mod tests {
                 bytes: Some(1),
                 ..Written::default()
             },
-            ..ClosingLines::new("app".to_owned(), Path::new("x"), end, Counters::default())
+            ..ClosingLines::of_end(end)
         }
     }
 

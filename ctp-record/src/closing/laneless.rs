@@ -99,7 +99,7 @@ mod tests {
                 laneless: 3,
                 ..Counters::default()
             },
-            ..ClosingLines::new("app".to_owned(), Path::new("x"), end, Counters::default())
+            ..ClosingLines::of_end(end)
         };
         let kept = "(408 kept: at most the latest 8 of each coroutine)";
         assert!(closing.what_was_recorded().contains(kept));

@@ -34,17 +34,11 @@ impl ClosingLines<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
 
-    use ctp_nostd::inspect::Counters;
     use ctp_trace::record::End;
 
     use super::*;
     use crate::harvest::Totals;
-
-    fn of(end: End) -> ClosingLines<'static> {
-        ClosingLines::new("app".to_owned(), Path::new("x"), end, Counters::default())
-    }
 
     #[test]
     fn full_buffers_are_reported_in_records() {
@@ -54,7 +48,7 @@ mod tests {
                 crowded_out: 41_710,
                 ..Totals::default()
             },
-            ..of(End::default())
+            ..ClosingLines::of_end(End::default())
         };
         let message = closing.crowded_out().expect("crowded-out records");
         assert!(

@@ -43,16 +43,10 @@ impl ClosingLines<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
 
-    use ctp_nostd::inspect::Counters;
     use ctp_trace::record::End;
 
     use super::*;
-
-    fn of(end: End) -> ClosingLines<'static> {
-        ClosingLines::new("app".to_owned(), Path::new("x"), end, Counters::default())
-    }
 
     // CTP-32, CT-24
     #[test]
@@ -61,9 +55,9 @@ mod tests {
             unrecorded: 1,
             ..End::default()
         };
-        let message = of(end).text(false);
+        let message = ClosingLines::of_end(end).text(false);
         assert!(message.contains("no coroutine was recorded\n"), "{message}");
-        let message = of(End::default()).text(false);
+        let message = ClosingLines::of_end(End::default()).text(false);
         assert!(message.contains("attached no probe"), "{message}");
     }
 }

@@ -60,19 +60,13 @@ impl ClosingLines<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
     use std::time::Duration;
 
-    use ctp_nostd::inspect::Counters;
     use ctp_trace::record::{End, Nanos};
 
     use super::*;
     use crate::closing::SnapshotExtent;
     use crate::harvest::Totals;
-
-    fn of(end: End) -> ClosingLines<'static> {
-        ClosingLines::new("app".to_owned(), Path::new("x"), end, Counters::default())
-    }
 
     #[test]
     fn no_totals_and_no_cost_of_a_v1_probe() {
@@ -92,7 +86,7 @@ mod tests {
                 window: Some(Nanos(500_000_000)),
                 ended_before: 0,
             },
-            ..of(end)
+            ..ClosingLines::of_end(end)
         };
         let own = "4 coroutines, 9 602 events (32 kept: the latest 8 of each coroutine, \
                    since this probe keeps no totals), 0 lost, 0 refused";
@@ -117,7 +111,7 @@ mod tests {
                 window: None,
                 ended_before: 1_001,
             },
-            ..of(End::default())
+            ..ClosingLines::of_end(End::default())
         };
         let message = closing.text(false);
         assert!(message.contains("1 001 coroutines, 0 events"), "{message}");

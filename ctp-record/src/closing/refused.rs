@@ -53,9 +53,7 @@ impl ClosingLines<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
 
-    use ctp_nostd::inspect::Counters;
     use ctp_trace::record::End;
 
     use super::*;
@@ -74,7 +72,7 @@ mod tests {
                     stations,
                     ..Capacity::default()
                 },
-                ..ClosingLines::new("app".to_owned(), Path::new("x"), end, Counters::default())
+                ..ClosingLines::of_end(end)
             };
             closing.refused().expect("refused coroutines")
         };

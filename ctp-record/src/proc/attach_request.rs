@@ -90,10 +90,15 @@ impl RequestPlaces {
         Ok(())
     }
 
-    /// Takes a request back that the program has not noticed. If the program notices it just now, it finds no
+    /// Takes the request back wherever the program has not noticed it. If the program notices it just now, it finds no
     /// recorder.
     pub fn withdraw(&self) {
-        for address in &self.addresses {
+        let Ok(outcomes) = self.words(AttachRequest::OUTCOME_OFFSET) else {
+            // The process has ended.
+            return;
+        };
+        let all = self.addresses.iter().zip(outcomes);
+        for (address, _) in all.filter(|(_, outcome)| *outcome == PENDING) {
             let number = 0_u32.to_ne_bytes();
             // Fails if the process has ended.
             let _ = self
@@ -171,11 +176,13 @@ mod tests {
         assert_eq!(PLACE.memory_path(), b"/a");
         assert_eq!(PLACE.socket_path(), b"/b");
         assert_eq!(only.outcome(), AttachOutcome::Pending);
+        only.withdraw();
+        assert!(!only.are_taken().expect("alive") && !PLACE.is_made());
+        only.request(&paths).expect("own memory may be written");
         PLACE.finish(true);
         assert_eq!(only.outcome(), AttachOutcome::Attached);
-        assert!(only.are_taken().expect("alive") && !PLACE.is_made());
         only.withdraw();
-        assert!(!only.are_taken().expect("alive"));
+        assert!(PLACE.is_made(), "an answered request is not taken back");
     }
 
     // CT-23

@@ -92,17 +92,23 @@ fn build_id(file: fs::File) -> Option<Vec<u8>> {
     }
 }
 
-/// Reads only the file header, the program headers, and the notes. The program controls the size of everything else,
+/// Reads only the file header, the program headers (4 MB at most), and the notes. The program controls the size of everything else,
 /// such as symbol tables.
 fn build_id_in_notes<Elf: FileHeader<Endian = Endianness>>(
     file: &ReadCache<fs::File>,
 ) -> Option<Vec<u8>> {
     let header = Elf::parse(file).ok()?;
     let endian = header.endian().ok()?;
+    // With more segments, their number would be that of a section header.
+    if header.e_phnum(endian) == elf::PN_XNUM {
+        return None;
+    }
+    let mut left = MAX_NOTE_BYTES;
     for segment in header.program_headers(endian, file).ok()? {
-        if MAX_NOTE_BYTES < segment.p_filesz(endian).into() {
+        if segment.p_type(endian) != elf::PT_NOTE {
             continue;
         }
+        left = left.checked_sub(segment.p_filesz(endian).into())?;
         let Some(mut notes) = segment.notes(endian, file).ok()? else {
             continue;
         };
@@ -115,7 +121,7 @@ fn build_id_in_notes<Elf: FileHeader<Endian = Endianness>>(
     None
 }
 
-/// Longer segments of notes are not read.
+/// Maximum number of bytes of all notes. More are not read.
 const MAX_NOTE_BYTES: u64 = 64 << 10;
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 use super::TraceModel;
 use super::coroutine::Coroutine;
+use super::families::FamilyId;
 use crate::record::LeafKind;
 use crate::verdict::State;
 
@@ -26,6 +27,17 @@ impl TraceModel {
             && coroutine.wakes_since_run() == Some(0)
             && self.was_woken_for_other_future(coroutine)
             && self.is_only_wait(coroutine)
+            && !self.has_other_releasers(coroutine)
+    }
+
+    /// Whether coroutines of another family have ended waits at this place: then they may hold what the coroutine
+    /// wants.
+    fn has_other_releasers(&self, coroutine: &Coroutine) -> bool {
+        let wait = coroutine.suspend();
+        let stats = wait.and_then(|wait| self.site(wait.site, wait.wait));
+        let families = stats.map_or(&[][..], |stats| stats.waking_families.known());
+        let own = [FamilyId::default(), coroutine.family.unwrap_or_default()];
+        families.iter().any(|family| !own.contains(family))
     }
 
     /// Whether the coroutine woke itself, or a timer or a descriptor woke it: other coroutines give back locks,

@@ -26,6 +26,8 @@ pub(super) struct Runners {
     threads: Recent<u64, OnThread>,
     /// Threads with complete events in order.
     histories: Map<u64, ()>,
+    /// How many threads have ended since the histories of ended threads were forgotten.
+    ended_with_history: usize,
     /// Threads were forgotten, so a thread without known runs may be inside of a run.
     has_forgotten_threads: bool,
     /// When coroutines ran, and for how long none did.
@@ -81,7 +83,7 @@ impl OnThread {
 impl Runners {
     /// Notes that a thread starts to record what it does, in order.
     pub(super) fn begins(&mut self, tid: u64) {
-        if self.histories.len() == THREADS {
+        if self.histories.len() == THREADS && !self.histories.contains_key(&tid) {
             self.forget_ended_histories();
         }
         if self.histories.len() < THREADS {
@@ -89,11 +91,17 @@ impl Runners {
         }
         if let Some(thread) = self.threads.get_mut(tid) {
             thread.inside.clear();
+            thread.has_ended = false;
             thread.has_forgotten_runs = false;
         }
     }
 
+    /// Forgets the histories of threads that have ended, unless these are too few to be worth a search.
     fn forget_ended_histories(&mut self) {
+        if self.ended_with_history < THREADS / 16 {
+            return;
+        }
+        self.ended_with_history = 0;
         let threads = &self.threads;
         let has_ended = |tid| threads.get(tid).is_some_and(|thread| thread.has_ended);
         self.histories.retain(|tid, ()| !has_ended(*tid));
@@ -105,6 +113,7 @@ impl Runners {
             thread.has_ended = true;
             thread.inside.clear();
             thread.has_forgotten_runs = false;
+            self.ended_with_history += 1;
         } else {
             self.histories.remove(&tid);
         }

@@ -40,12 +40,24 @@ impl TraceModel {
         healthy
             .filter(|coroutine| {
                 self.leaf_kind(coroutine) == LeafKind::Task
+                    && !self.is_ended_by_helpers(coroutine)
+                    && !self.has_unknown_children(coroutine)
                     && coroutine.state().0 == State::Suspended
                     && coroutine.wakes_since_run() == Some(0)
                     && coroutine.caveat().is_none()
                     && self.is_only_wait(coroutine)
             })
             .collect()
+    }
+
+    /// Whether coroutines of the process may be children that are not known as such.
+    fn has_unknown_children(&self, coroutine: &Coroutine) -> bool {
+        let process = coroutine.process;
+        let others = self.coroutines.all().iter();
+        let mut others = others.filter(|other| other.is_alive() && other.process == process);
+        self.extent.has_refused()
+            || self.missing.is_any(process)
+            || others.any(|other| other.lived_before)
     }
 
     fn living_children(&self) -> LivingChildren {
