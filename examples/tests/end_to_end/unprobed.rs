@@ -150,7 +150,7 @@ fn branches_have_lines_and_the_call_of_the_macro() {
     }
     let branch = format!("request src/branches.rs:{}  ->", lines["request"]);
     assert_eq!(page.matches(&branch).count(), 2, "{page}");
-    assert_eq!(page.matches(": 5 of type Notify").count(), 2, "{page}");
+    assert_eq!(page.matches(": 5 Notify objects").count(), 2, "{page}");
 }
 
 /// The names of the functions of tasks with this verdict, with their number.
